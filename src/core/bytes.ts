@@ -1,0 +1,119 @@
+/**
+ * Byte helpers that more than one part needs: text to bytes, hex, base64, and the framing of messages to be
+ * digested.
+ */
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+const LENGTH_BYTES = 4;
+
+/**
+ * UTF-8 bytes of any text; different texts always give different bytes. A lone surrogate becomes its own
+ * three bytes (generalised UTF-8) instead of U+FFFD, which would let two different names meet.
+ */
+export function encodeUtf8(text: string): Uint8Array {
+  if (text.isWellFormed()) return encoder.encode(text);
+  const chunks: Uint8Array[] = [];
+  for (const character of text) {
+    const unit = character.charCodeAt(0);
+    const lone = character.length === 1 && unit >= 0xd800 && unit <= 0xdfff;
+    chunks.push(
+      lone
+        ? Uint8Array.of(0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f))
+        : encoder.encode(character),
+    );
+  }
+  return joinBytes(chunks);
+}
+
+/** The text, or null when the bytes are not UTF-8. A byte order mark stays in the text. */
+export function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** One array with the bytes of all, in order. */
+export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array {
+  let size = 0;
+  for (const chunk of chunks) size += chunk.length;
+  const joined = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    joined.set(chunk, at);
+    at += chunk.length;
+  }
+  return joined;
+}
+
+/**
+ * Frames parts so that two different lists never give the same bytes: the number of parts, then each part's
+ * length and bytes, all numbers as 4 bytes, big-endian. A text is its `encodeUtf8`. A part may itself be such
+ * a message. Each part is shorter than 4 GiB.
+ */
+export function writeMessage(parts: readonly (string | Uint8Array)[]): Uint8Array {
+  const chunks = parts.map((part) => (typeof part === "string" ? encodeUtf8(part) : part));
+  let size = LENGTH_BYTES;
+  for (const chunk of chunks) size += LENGTH_BYTES + chunk.length;
+  const message = new Uint8Array(size);
+  const view = new DataView(message.buffer);
+  view.setUint32(0, chunks.length);
+  let at = LENGTH_BYTES;
+  for (const chunk of chunks) {
+    view.setUint32(at, chunk.length);
+    message.set(chunk, at + LENGTH_BYTES);
+    at += LENGTH_BYTES + chunk.length;
+  }
+  return message;
+}
+
+/** Lower-case hex, two characters a byte. */
+export function toHex(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += HEX[byte];
+  return text;
+}
+
+/** The bytes of lower-case hex, or null for anything else. */
+export function fromHex(text: string): Uint8Array | null {
+  if (!/^(?:[0-9a-f]{2})*$/.test(text)) return null;
+  return Uint8Array.from({ length: text.length / 2 }, (_, at) =>
+    Number.parseInt(text.slice(2 * at, 2 * at + 2), 16),
+  );
+}
+
+/** Base64 with padding (RFC 4648 section 4). */
+export function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+/**
+ * The bytes of padded base64 (RFC 4648 section 4), or null; only the one text that `toBase64` writes is
+ * accepted.
+ */
+export function fromBase64(text: string): Uint8Array | null {
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return null;
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  return toBase64(bytes) === text ? bytes : null;
+}
+
+/** Base64url without padding (RFC 4648 section 5). */
+export function toBase64Url(bytes: Uint8Array): string {
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/**
+ * The bytes of unpadded base64url (RFC 4648 section 5), or null; only the one text that `toBase64Url` writes
+ * is accepted.
+ */
+export function fromBase64Url(text: string): Uint8Array | null {
+  if (text.length % 4 === 1 || !/^[A-Za-z0-9_-]*$/.test(text)) return null;
+  const padded = text.replaceAll("-", "+").replaceAll("_", "/") + "=".repeat((4 - (text.length % 4)) % 4);
+  return fromBase64(padded);
+}

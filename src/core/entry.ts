@@ -1,0 +1,116 @@
+/**
+ * Ledger entries as the key object makes them: what happened to one key, in the order it happened. An entry holds no
+ * key, principal, body, address or free text: ids, digests, numbers and words of the closed lists below.
+ */
+
+export const ENTRY_VERSION = 1;
+
+/** Every dispatch of a guarded request is an effect of this capability (CONTRACT 5). */
+export const DISPATCH_CAPABILITY = "origin.request";
+
+/** Why an outcome is unknown. */
+export type UnknownReason =
+  /** The origin's budget ended without a whole answer. */
+  | "timeout"
+  /** The connection failed: nothing tells a request that never left from an answer that was lost. */
+  | "connection-lost"
+  /** The answer's body ended early or could not be decoded. */
+  | "body-broken"
+  /** 502, 504, 520, 522, 524, 527, 530: the path speaking, not the origin. */
+  | "path-status"
+  /** Another 5xx on a route whose origin can be asked. */
+  | "server-error"
+  /** The executor's lease ended without a word from it. */
+  | "lease-over"
+  /** The key object restarted while it ran the attempt. */
+  | "object-restarted"
+  /** The answer came, but it could not be stored. */
+  | "store-failed";
+
+/** What proves that an attempt had no effect, strongest first (DESIGN 3.4). */
+export type Evidence =
+  | "never-dispatched"
+  | "sealed-none"
+  | "signed-none"
+  | "protocol-none"
+  | "observed-none"
+  | "status-list"
+  | "operator";
+
+/** Who closed an attempt. */
+export type Actor = "executor" | "probe" | `operator:${string}`;
+
+type Attempt = { at: number; effect: string; attempt: number };
+
+/** One entry before it has its place in a stream. `at` is milliseconds since the epoch by the record's own clock. */
+export type Entry =
+  | ({ type: "granted"; fp: string } & Attempt)
+  | ({ type: "settled"; status: number | null; answerDigest: string | null; actor: Actor } & Attempt)
+  | ({ type: "released"; evidence: Evidence; actor: Actor } & Attempt)
+  | ({ type: "unknown"; code: UnknownReason } & Attempt)
+  /** A settle that came with an old token: nothing changed, but what it said is kept. */
+  | ({ type: "late"; answerDigest: string | null } & Attempt)
+  /** A truth that came after another one had been accepted: nothing changed, somebody has to look. */
+  | ({ type: "contradiction"; answerDigest: string | null } & Attempt)
+  /** One operator's word on an unknown outcome, waiting for another's. */
+  | ({ type: "proposed"; actor: Actor } & Attempt)
+  /** The record leaves storage; the last entry of its stream. */
+  | ({ type: "purged" } & Attempt);
+
+export type EntryType = Entry["type"];
+
+/** Phase of the dispatch effect that an entry tells, if it tells one. */
+function phaseOf(entry: Entry): "intent" | "committed" | "failed" | null {
+  switch (entry.type) {
+    case "granted":
+      return "intent";
+    case "settled":
+      return "committed";
+    case "released":
+      return "failed";
+    case "unknown":
+    case "late":
+    case "contradiction":
+    case "proposed":
+    case "purged":
+      return null;
+  }
+}
+
+/** 200 → 2: the ledger keeps the class of a status, not the status. */
+function statusClass(status: number | null): number | null {
+  return status === null ? null : Math.floor(status / 100);
+}
+
+/** Where an entry stands: its stream, its number in it from 1, and the hash of the one before (64 zeros at the start). */
+export type Place = { stream: string; seq: number; prev: string };
+
+/** `prev` of a stream's first entry. */
+export const STREAM_START = "0".repeat(64);
+
+/**
+ * The members of an entry that its key object answers for, in their fixed order, absent ones left out (CONTRACT 6).
+ * The sequencer puts `shard` and `index` behind `v`; a stream's hashes are taken over this text, without them, so that
+ * a stream can be checked whatever shard it went to.
+ */
+export function entryText(entry: Entry, place: Place): string {
+  const members = {
+    v: ENTRY_VERSION,
+    at: entry.at,
+    type: entry.type,
+    stream: place.stream,
+    seq: place.seq,
+    prev: place.prev,
+    effect_id: entry.effect,
+    attempt: entry.attempt,
+    capability: DISPATCH_CAPABILITY,
+    phase: phaseOf(entry) ?? undefined,
+    fp: "fp" in entry ? entry.fp : undefined,
+    status: "status" in entry ? (statusClass(entry.status) ?? undefined) : undefined,
+    answer_digest: "answerDigest" in entry ? (entry.answerDigest ?? undefined) : undefined,
+    evidence: "evidence" in entry ? entry.evidence : undefined,
+    actor: "actor" in entry ? entry.actor : undefined,
+    code: "code" in entry ? entry.code : undefined,
+  };
+  return JSON.stringify(members);
+}

@@ -1,0 +1,97 @@
+/** Writes what is digested to tell whether two requests under one key are the same request. */
+
+import { writeMessage } from "../bytes.ts";
+import { fieldValue, type Pairs } from "../http/headers.ts";
+import type { FingerprintRule } from "../policy.ts";
+import { writeCanonicalJson } from "./json.ts";
+import { isJson, type MediaType, readBoundary, readMediaType } from "./media-type.ts";
+import { type Multipart, readMultipart } from "./multipart.ts";
+
+/**
+ * Changes whenever the same request would give another message; a record is judged by the version it was
+ * written under.
+ */
+export const FINGERPRINT_VERSION = 1;
+
+export type FingerprintInput = {
+  method: string;
+  /** Path and query from `readTarget`. */
+  path: string;
+  search: string;
+  contentType: string | null;
+  headers: Pairs;
+  rule: FingerprintRule;
+  /**
+   * After content decoding. A body that could not be decoded needs `content-encoding` among the rule's
+   * headers.
+   */
+  body: Uint8Array;
+};
+
+/** Fields by which servers are told to read another method or target than the ones sent. They count as part of them. */
+const METHOD_OVERRIDES = [
+  "x-http-method",
+  "x-http-method-override",
+  "x-method-override",
+  "x-original-url",
+  "x-rewrite-url",
+] as const;
+
+/** How the body counts, and the bytes that say it. */
+type BodyForm = { kind: "raw" | "json" | "multipart"; bytes: Uint8Array };
+
+/**
+ * The message whose digest is the request's fingerprint: version, method, path, query, media type, the rule's
+ * headers and the body, each framed by its length, so that two requests which differ in one of them never
+ * give the same bytes. An absent field differs from an empty one; several fields of one name are joined by
+ * `", "`.
+ *
+ * The body counts as its bytes; by canonical JSON where the rule says `json` and the media type is JSON (text
+ * that can't be read in one way only counts as its bytes); part by part where it is multipart and well
+ * formed.
+ */
+export function fingerprintMessage(input: FingerprintInput): Uint8Array {
+  const media = input.contentType === null ? null : readMediaType(input.contentType);
+  const form = readBodyForm(input, media);
+  return writeMessage([
+    String(FINGERPRINT_VERSION),
+    input.method,
+    input.path,
+    input.search,
+    writeMediaType(input.contentType, media, form.kind),
+    writeHeaders(input.headers, [...METHOD_OVERRIDES, ...input.rule.headers]),
+    form.kind,
+    form.bytes,
+  ]);
+}
+
+function readBodyForm(input: FingerprintInput, media: MediaType | null): BodyForm {
+  const boundary = media === null ? null : readBoundary(media);
+  const multipart = boundary === null ? null : readMultipart(input.body, boundary);
+  if (multipart !== null) return { kind: "multipart", bytes: writeMultipart(multipart) };
+  const comparesJson = input.rule.body === "json" && media !== null && isJson(media);
+  const json = comparesJson ? writeCanonicalJson(input.body, input.rule.ignore) : null;
+  return json === null ? { kind: "raw", bytes: input.body } : { kind: "json", bytes: json };
+}
+
+function writeMediaType(value: string | null, media: MediaType | null, form: BodyForm["kind"]): Uint8Array {
+  if (value === null) return writeMessage(["absent"]);
+  if (media === null) return writeMessage(["text", value]);
+  const counting = media.parameters.filter(([name]) => form !== "multipart" || name !== "boundary");
+  return writeMessage(["type", media.type, ...counting.flat()]);
+}
+
+function writeHeaders(pairs: Pairs, names: readonly string[]): Uint8Array {
+  const sorted = [...new Set(names.map((name) => name.toLowerCase()))].sort();
+  return writeMessage(
+    sorted.flatMap((name) => {
+      const value = fieldValue(pairs, name);
+      return value === null ? [name, "absent", ""] : [name, "present", value];
+    }),
+  );
+}
+
+function writeMultipart({ before, parts, after }: Multipart): Uint8Array {
+  const framed = parts.map((part) => writeMessage([...part.headers.flat(), part.content]));
+  return writeMessage([before, after, ...framed]);
+}

@@ -1,0 +1,84 @@
+/**
+ * Every bound and fixed duration that is not a setting, with its reason. Units are in the names.
+ * Relations that must hold between them are asserted at the end: a wrong edit fails at start, not in production.
+ */
+
+/** Longest lease an executor holds without renewing it: the default origin timeout plus the settle margin. */
+export const LEASE_MS_MAX = 30_000;
+
+/** Time between the end of the origin's budget and the end of the lease, for sealing and storing the answer. */
+export const SETTLE_MARGIN_MS = 5_000;
+
+/** `Retry-After` of a request that meets its twin still running. */
+export const RETRY_IN_FLIGHT_S = 1;
+
+/** `Retry-After` of a request that meets an unknown outcome: about the time a person or a probe needs to act. */
+export const RETRY_UNKNOWN_S = 30;
+
+/** `Retry-After` when a store could not be reached. */
+export const RETRY_STORE_S = 2;
+
+/** Callers that may wait for one key at the same time; one more is answered `in-flight` at once. */
+export const WAITERS_MAX = 16;
+
+/** An outbox entry that was not acknowledged is sent again this long after it was written. */
+export const FLUSH_AFTER_MS = 30_000;
+
+/** Pause after a delivery that failed. */
+export const FLUSH_RETRY_MS = 60_000;
+
+/** No alarm is armed again sooner than this by the alarm itself, whatever is due: a due time can't make it spin. */
+export const WAKE_PAUSE_MS = 1_000;
+
+/** A record that this version can't read is looked at again after this, for the version that can. */
+export const UNREADABLE_RETRY_MS = 3_600_000;
+
+/**
+ * Undelivered entries one key may hold. An entry takes under 400 bytes, a stored value at most 2 MB
+ * (Durable Objects limits), so this leaves half of it for the answer. Beyond it a key grants no new attempt.
+ */
+export const OUTBOX_ENTRIES_MAX = 1_000;
+
+/** Largest value put into one storage row. The platform's limit is 2 MB; the local runtime does not enforce it. */
+export const ROW_BYTES_MAX = 1_900_000;
+
+/** Answers up to this size live inside the record's own row; larger ones get rows of their own. */
+export const INLINE_BYTES_MAX = 256 * 1024;
+
+/** Answers up to this size are kept in the isolate's memory for replays. */
+export const CACHED_ANSWER_BYTES_MAX = 64 * 1024;
+
+/** All answers in the isolate's memory together. An isolate has 128 MB, shared with the objects placed in it. */
+export const CACHE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** First pause between two probes of one unknown outcome; it doubles up to the second figure. */
+export const PROBE_FIRST_MS = 1_000;
+export const PROBE_PAUSE_MS_MAX = 15 * 60_000;
+
+/** Times a call to an object is made before its store counts as unavailable, and the first pause between two. */
+export const STORE_TRIES_MAX = 3;
+export const STORE_PAUSE_MS = 25;
+
+/** A request body has to be there within this time (a slow body must not hold a connection for ever). */
+export const BODY_TIMEOUT_MS = 30_000;
+
+/** `authorize` has to answer within this time. Silence is a no. */
+export const AUTHORIZE_TIMEOUT_MS = 5_000;
+
+/** Life of an `Effect-Token` after its attempt began: late reports are welcome for a day. */
+export const EFFECT_TOKEN_MS = 24 * 3_600_000;
+
+function assertRelation(holds: boolean, relation: string): void {
+  if (!holds) throw new Error(`limits: ${relation}`);
+}
+
+assertRelation(SETTLE_MARGIN_MS < LEASE_MS_MAX, "the settle margin is shorter than a lease");
+assertRelation(
+  FLUSH_AFTER_MS >= LEASE_MS_MAX,
+  "one alarm at the lease's end also finds an undelivered outbox",
+);
+assertRelation(
+  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 512 < ROW_BYTES_MAX,
+  "record, answer and outbox fit one row",
+);
+assertRelation(CACHED_ANSWER_BYTES_MAX <= INLINE_BYTES_MAX, "a cached answer is never chunked");

@@ -1,0 +1,156 @@
+/** The doors between rooms. Shells implement them or are given them; `worker.ts` alone knows which thing stands behind which. */
+import type { Entry, Evidence, UnknownReason } from "./entry.ts";
+import type { Grant } from "./event.ts";
+import type { Pairs } from "./http/headers.ts";
+import type { RoutePolicy } from "./policy.ts";
+import type { Problem } from "./problem.ts";
+import type { Stream, Token } from "./record.ts";
+
+/** One try of a guarded request, as the gateway hands it to the key. */
+export type Operation = {
+  /** Name of the key object: a keyed digest of route, principal and key. */
+  name: string;
+  route: string;
+  fp: string;
+  /** New for every try; the same when one call is made again. */
+  nonce: string;
+  /** True when the caller may have a stored answer: the route asks nobody, or has been told yes. */
+  authorized: boolean;
+  /** How long to wait for a twin that is in flight. Milliseconds, 0: not at all. */
+  waitMs: number;
+  /** Parts of the principal. Used to name its owner and its quota, never stored. */
+  principal: readonly string[];
+  /** The client's own key where the route seals with it or sends it on, else empty. Never stored. */
+  rawKey: string;
+  request: OriginRequest;
+};
+
+/** What goes to the origin, less the fields an attempt adds. `target` is path and query as fingerprinted. */
+export type OriginRequest = { method: string; target: string; headers: Pairs; body: Uint8Array };
+
+/** An answer as a caller gets it. A stream can break; bytes can't. */
+export type Given = { status: number; headers: Pairs; body: Uint8Array | ReadableStream<Uint8Array> };
+
+/** What became of one try. Times are milliseconds since the epoch. */
+export type Submitted =
+  | { kind: "executed" | "replayed"; given: Given; createdAt: number; expiresAt: number }
+  /** The first caller's copy of an answer that is too large, or endless, to be kept. */
+  | { kind: "streamed"; given: Given }
+  | { kind: "released"; given: Given }
+  /** The origin's own words, though they don't tell what became of the effect. */
+  | { kind: "doubtful"; given: Given }
+  /** Ask whether the caller may have the stored answer, then submit again as authorized. */
+  | { kind: "authorize" }
+  | { kind: "refused"; problem: Problem };
+
+/** Where guarded requests are claimed and run. Faults of the store come back as a refusal; nothing is thrown. */
+export interface KeyPort {
+  submit(operation: Operation, policy: RoutePolicy): Promise<Submitted>;
+  look(name: string, waitMs: number): Promise<Look>;
+}
+
+/** A status read. Creates nothing. */
+export type Look =
+  | { kind: "none" }
+  | { kind: "unavailable" }
+  | { kind: "found"; owner: string; route: string; status: OperationStatus };
+
+/** What `GET /operations/{id}` tells, less what the id itself says. */
+export type OperationStatus = {
+  state: "in-flight" | "unknown" | "settled" | "released" | "expired";
+  attempts: number;
+  createdAt: number;
+  changedAt: number;
+  expiresAt: number | null;
+  effects: readonly {
+    effectId: string;
+    attempt: number;
+    state: "open" | "unknown" | "committed" | "failed";
+  }[];
+  /** Sequence of the newest entry of this operation's stream, and of the newest one the ledger has. */
+  ledger: { seq: number; delivered: number };
+};
+
+/** An answer to be stored. Headers are those that may be kept. */
+export type FreshAnswer =
+  | { kind: "whole"; status: number; headers: Pairs; body: Uint8Array }
+  /** Over the limit, a stream, or of a status that can't be given again. */
+  | { kind: "not-kept"; status: number; size: number; digest: string };
+
+export type Begun = { kind: "run"; grant: Grant } | Submitted;
+
+/** `failed`: the store did not take it, and whether it did is not known. */
+export type Settling =
+  | { kind: "settled"; createdAt: number; expiresAt: number }
+  | { kind: "fenced" }
+  | { kind: "failed" };
+export type Closing = "done" | "fenced" | "failed";
+export type Renewal = "renewed" | "lapsed" | "fenced" | "failed";
+
+/**
+ * The right to change one key's record, wherever the origin call runs. Every method may be called again with the same arguments:
+ * the second call changes nothing and says what the first one said.
+ */
+export interface Claim {
+  begin(operation: Operation): Promise<Begun>;
+  renew(token: Token): Promise<Renewal>;
+  settle(
+    grant: Pick<Grant, "token" | "effect">,
+    answer: FreshAnswer,
+    operation: Operation,
+  ): Promise<Settling>;
+  report(token: Token, reason: UnknownReason): Promise<Closing>;
+  release(token: Token, evidence: Evidence): Promise<Closing>;
+}
+
+/** What came back from the origin. `open`: over the limit, or an event stream; the body has to be read on. */
+export type Came =
+  | { kind: "whole"; status: number; headers: Pairs; body: Uint8Array; evidence: "signed-none" | null }
+  | { kind: "open"; status: number; headers: Pairs; body: ReadableStream<Uint8Array> }
+  | { kind: "lost"; reason: Extract<UnknownReason, "timeout" | "connection-lost" | "body-broken"> };
+
+/** `budgetMs`: for headers and body. `streamMs`: for the body of an event stream, once its headers are there. */
+export type Budget = { budgetMs: number; streamMs: number; bodyBytesMax: number };
+
+export interface OriginPort {
+  /** One request, sent once, redirects not followed. Never throws. `stop` ends it early. */
+  dispatch(request: OriginRequest, attempt: Attempt, budget: Budget, stop: AbortSignal): Promise<Came>;
+}
+
+export type Attempt = { name: string; effect: string; n: number };
+
+/** The ledger's side of the outbox. Delivery is at least once; the ledger drops what it knows by stream, sequence and hash. */
+export interface LedgerPort {
+  /** Takes the entries of one stream in order. Acknowledges up to the last one it holds durably; throws nothing. */
+  append(name: string, stream: Stream): Promise<Acknowledged>;
+}
+
+export type Acknowledged = { kind: "held"; seq: number; head: string } | { kind: "failed" };
+
+/** Counts new keys. `false`: the principal's quota is used up. Throws nothing; a store that fails says `unavailable`. */
+export interface QuotaPort {
+  take(
+    principal: readonly string[],
+    route: string,
+    newKeysPerMinute: number,
+  ): Promise<"granted" | "refused" | "unavailable">;
+}
+
+/** Digests under the deployment's own keys. All are one way; none can be made without the secrets. */
+export interface Keyring {
+  /** 43 characters of base64url. */
+  name(message: Uint8Array): Promise<string>;
+  fingerprint(message: Uint8Array): Promise<string>;
+  owner(message: Uint8Array): Promise<string>;
+  /** Lets an origin report effects of one attempt until a time. */
+  effectToken(name: string, effect: string, n: number, expiresAt: number): Promise<string>;
+  /** The same for every attempt of one key. */
+  originKey(name: string): Promise<string>;
+  /** AES-256-GCM key of one record: the newest sealing key, or the one named. Null: no key of that name. */
+  dataKey(use: DataKeyUse): Promise<{ id: string; key: CryptoKey } | null>;
+}
+
+/** `secret`: the client's own key where answers are sealed with it, else empty. */
+export type DataKeyUse = { id: "newest" | { named: string }; salt: Uint8Array; secret: string };
+
+export type { Entry };

@@ -1,0 +1,181 @@
+/**
+ * The key's state machine: one pure, total function over state × event. The Durable Object is a shell around it:
+ * load → step → store, in one transaction. Transition numbers are those of the table in `src/README.md`.
+ *
+ * `t` is milliseconds by the caller's clock, read once for the transaction. Here it only ever moves forward: a record that has
+ * seen a later time is judged by that one.
+ */
+import { acknowledge, probed, release, report, resolve, settle } from "./close.ts";
+import type { Entry } from "./entry.ts";
+import { type Decision, type Event, type Grant, type StepAnswer, stay } from "./event.ts";
+import { FLUSH_AFTER_MS, OUTBOX_ENTRIES_MAX } from "./limits.ts";
+import {
+  ABSENT,
+  type InFlight,
+  isExpired,
+  isPurgeable,
+  isSameToken,
+  type KeyRecord,
+  type LiveRecord,
+  purgeAt,
+  type Token,
+  tokenOf,
+  undelivered,
+} from "./record.ts";
+import { attemptOf, nextAttempt, note, startLife, toUnknown } from "./transition.ts";
+
+export type Step = {
+  record: KeyRecord;
+  answer: StepAnswer;
+  /** Entries this step added, oldest first. When `record` is absent they are in no outbox: deliver, then wipe. */
+  entries: readonly Entry[];
+  /** When the object has to wake up next; null: no need. */
+  alarm: number | null;
+};
+
+export function step(before: KeyRecord, event: Event, now: number): Step {
+  const t = before.state === "absent" ? now : Math.max(before.t, now);
+  const { record, answer, last } = decide(lapse(before, t, event), event, t);
+  return { record, answer, entries: [...entriesAdded(before, record), ...last], alarm: alarmOf(record) };
+}
+
+function decide(record: KeyRecord, event: Event, t: number): Decision {
+  switch (event.do) {
+    case "begin":
+      return begin(record, event, t);
+    case "renew":
+      return renew(record, event.token, t);
+    case "settle":
+      return settle(record, event, t);
+    case "report":
+      return report(record, event.token, event.reason, t);
+    case "release":
+      return release(record, event.token, event.evidence, t);
+    case "orphan":
+      return orphan(record, t);
+    case "probed":
+      return probed(record, event.token, event.verdict, t);
+    case "resolve":
+      return resolve(record, event, t);
+    case "acknowledge":
+      return acknowledge(record, event, t);
+    case "tick":
+      return tick(record, t);
+  }
+}
+
+/** T7: a lease that is over only tells others that the outcome is unknown. It is never permission to run again. */
+function lapse(record: KeyRecord, t: number, event: Event): KeyRecord {
+  if (record.state !== "in-flight" || record.leaseUntil > t) return record;
+  const isTruth = (event.do === "settle" || event.do === "release") && isSameToken(event.token, record);
+  return isTruth ? record : toUnknown(record, "lease-over", t);
+}
+
+type Begin = Extract<Event, { do: "begin" }>;
+
+function begin(record: KeyRecord, event: Begin, t: number): Decision {
+  const { fresh, nonce, fp } = event;
+  if (record.state === "absent") return run(startLife(fresh, fp, nonce, [], t), t);
+  const isFull = undelivered(record) >= OUTBOX_ENTRIES_MAX;
+  // T22: quarantine over, storage not yet wiped. A new life begins; what the old one has to tell travels with it.
+  if (isPurgeable(record, t)) {
+    if (isFull) return stay(record, { kind: "full" });
+    const carried = note(record.outbox, record.inc, purgedEntry(record, t));
+    return run(startLife(fresh, fp, nonce, carried, t), t);
+  }
+  if (record.fp !== fp) return stay(record, { kind: "mismatch" });
+  if (record.state === "in-flight" && record.nonce === nonce) return repeat(record, t);
+  // T3, T13: the last attempt had no effect, or its origin drops repeats by a key that stays the same.
+  if (record.state === "released" || (record.state === "unknown" && record.terms.onCrash === "retry")) {
+    return isFull ? stay(record, { kind: "full" }) : run(nextAttempt(record, fresh.effect, nonce, t), t);
+  }
+  if (!event.authorized) return stay(record, { kind: "authorize" });
+  switch (record.state) {
+    case "in-flight":
+      return stay(record, { kind: "in-flight" });
+    case "unknown":
+      return stay(record, { kind: "unknown", unknown: record });
+    case "settled":
+      return stay(record, isExpired(record, t) ? { kind: "expired" } : { kind: "replay", settled: record });
+  }
+}
+
+function run(record: InFlight, t: number): Decision {
+  return stay(record, { kind: "run", grant: grantOf(record, t), repeated: false });
+}
+
+/** T2: the reply to a grant was lost and the call came again. */
+function repeat(record: InFlight, t: number): Decision {
+  return stay(record, { kind: "run", grant: grantOf(record, t), repeated: true });
+}
+
+function grantOf(record: InFlight, t: number): Grant {
+  return {
+    token: tokenOf(record),
+    effect: record.effect,
+    leaseMs: record.leaseUntil - t,
+    executionMs: record.executionUntil - t,
+  };
+}
+
+/** Only the object runs attempts that its own restart ends; an executor elsewhere goes on, and settles late. */
+function orphan(record: KeyRecord, t: number): Decision {
+  const isOrphan = record.state === "in-flight" && record.terms.executor === "object";
+  return stay(isOrphan ? toUnknown(record, "object-restarted", t) : record, { kind: "done" });
+}
+
+/** Its time is the due time, not the clock's: a tick that is repeated after a crash makes the same entry again. */
+function purgedEntry(record: LiveRecord, t: number): Entry {
+  return { type: "purged", ...attemptOf(record, purgeAt(record) ?? t) };
+}
+
+/** T14. A lease that is over stays over: others have been told that the outcome is unknown. */
+function renew(record: KeyRecord, token: Token, t: number): Decision {
+  if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
+  if (record.state === "unknown") return stay(record, { kind: "lapsed" });
+  if (record.state !== "in-flight") return stay(record, { kind: "fenced" });
+  const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);
+  if (leaseUntil <= record.leaseUntil) return stay(record, { kind: "lapsed" });
+  return stay({ ...record, t, leaseUntil }, { kind: "done" });
+}
+
+/** T20, T22: only a finished record leaves, after its quarantine, with nothing left to tell. */
+function tick(record: KeyRecord, t: number): Decision {
+  if (record.state === "absent" || !isPurgeable(record, t) || undelivered(record) > 0) {
+    return stay(record, { kind: "done" });
+  }
+  return { record: ABSENT, answer: { kind: "done" }, last: [purgedEntry(record, t)] };
+}
+
+/** When a record's object has to wake up next: the earliest of all its due times, since one alarm serves them all. */
+export function alarmOf(record: KeyRecord): number | null {
+  if (record.state === "absent") return null;
+  const dues = [stateDue(record), flushDue(record)].filter((due) => due !== null);
+  return dues.length === 0 ? null : Math.min(...dues);
+}
+
+function stateDue(record: LiveRecord): number | null {
+  switch (record.state) {
+    case "in-flight":
+      return record.leaseUntil;
+    case "unknown":
+      return record.probeDue;
+    case "settled":
+    case "released":
+      return purgeAt(record);
+  }
+}
+
+function flushDue(record: LiveRecord): number | null {
+  const oldest = record.outbox.find((stream) => stream.entries.length > 0)?.entries[0];
+  return oldest === undefined ? null : oldest.at + FLUSH_AFTER_MS;
+}
+
+function entriesAdded(before: KeyRecord, after: KeyRecord): readonly Entry[] {
+  if (after.state === "absent") return [];
+  const stream = after.outbox.at(-1);
+  if (stream === undefined) return [];
+  const earlier = before.state === "absent" ? undefined : before.outbox.find((s) => s.inc === stream.inc);
+  const known = earlier === undefined ? 0 : earlier.acked + earlier.entries.length;
+  return stream.entries.slice(Math.max(0, known - stream.acked));
+}

@@ -1,0 +1,154 @@
+/**
+ * The moves from one record to another, each with the entry it leaves in the outbox. Pure and without judgement:
+ * whether a move is allowed is decided in `step.ts` and `close.ts`.
+ */
+import { type Actor, type Entry, type Evidence, STREAM_START, type UnknownReason } from "./entry.ts";
+import { OUTBOX_ENTRIES_MAX, PROBE_FIRST_MS, PROBE_PAUSE_MS_MAX } from "./limits.ts";
+import {
+  type Answer,
+  type InFlight,
+  type Life,
+  type LiveRecord,
+  type Outbox,
+  type Proposal,
+  RECORD_VERSION,
+  type Released,
+  type Settled,
+  type Stream,
+  type Terms,
+  type Unknown,
+  undelivered,
+} from "./record.ts";
+
+/** What a new attempt brings along. `inc` is used only if the attempt starts a life. */
+export type Fresh = { inc: string; effect: string; owner: string; route: string; terms: Terms };
+
+/** Adds an entry to the stream of a record's own life. */
+export function note(outbox: Outbox, inc: string, entry: Entry): Outbox {
+  const current = outbox.at(-1);
+  if (current?.inc === inc) {
+    return [...outbox.slice(0, -1), { ...current, entries: [...current.entries, entry] }];
+  }
+  const stream: Stream = { inc, acked: 0, head: STREAM_START, entries: [entry] };
+  return [...outbox.filter((earlier) => earlier.entries.length > 0), stream];
+}
+
+/** Adds an entry that tells of something refused. Such entries are dropped once the outbox is full; moves never are. */
+export function remark<R extends LiveRecord>(record: R, t: number, entry: Entry): R {
+  if (undelivered(record) >= OUTBOX_ENTRIES_MAX) return record;
+  const last = record.outbox.at(-1)?.entries.at(-1);
+  const isRepeat =
+    last !== undefined && JSON.stringify({ ...last, at: 0 }) === JSON.stringify({ ...entry, at: 0 });
+  return isRepeat ? record : { ...record, t, outbox: note(record.outbox, record.inc, entry) };
+}
+
+/** The three members by which an entry names the current attempt. */
+export function attemptOf(life: Life, t: number): { at: number; effect: string; attempt: number } {
+  return { at: t, effect: life.effect, attempt: life.n };
+}
+
+/** Fields every state shares, so that a move never carries a state's own fields into another. */
+function lifeOf(record: LiveRecord): Life {
+  const { v, inc, n, nonce, effect, owner, route, fp, terms, bornAt, dispatchedAt, t, outbox } = record;
+  return { v, inc, n, nonce, effect, owner, route, fp, terms, bornAt, dispatchedAt, t, outbox };
+}
+
+function grant(life: Life, t: number): InFlight {
+  const executionUntil = t + life.terms.executionMsMax;
+  return {
+    ...life,
+    state: "in-flight",
+    leaseUntil: t + life.terms.leaseMs,
+    executionUntil,
+    outbox: note(life.outbox, life.inc, { type: "granted", fp: life.fp, ...attemptOf(life, t) }),
+  };
+}
+
+/** First attempt of a new life. `carried` are undelivered streams of earlier lives of the same key. */
+export function startLife(fresh: Fresh, fp: string, nonce: string, carried: Outbox, t: number): InFlight {
+  const { inc, effect, owner, route, terms } = fresh;
+  const life: Life = {
+    v: RECORD_VERSION,
+    inc,
+    n: 1,
+    nonce,
+    effect,
+    owner,
+    route,
+    fp,
+    terms,
+    bornAt: t,
+    dispatchedAt: t,
+    t,
+    outbox: carried,
+  };
+  return grant(life, t);
+}
+
+/** Another attempt of the same life, under the terms it began with. */
+export function nextAttempt(record: Released | Unknown, effect: string, nonce: string, t: number): InFlight {
+  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, dispatchedAt: t, t }, t);
+}
+
+export function toUnknown(record: InFlight, reason: UnknownReason, t: number): Unknown {
+  return {
+    ...lifeOf(record),
+    state: "unknown",
+    t,
+    // A lease that ran out did so at its end, whenever that is noticed.
+    since: reason === "lease-over" ? record.leaseUntil : t,
+    reason,
+    probes: 0,
+    probeDue: record.terms.probeDelayMs === null ? null : t,
+    proposal: { by: "nobody" },
+    outbox: note(record.outbox, record.inc, { type: "unknown", code: reason, ...attemptOf(record, t) }),
+  };
+}
+
+export function toSettled(record: InFlight | Unknown, answer: Answer, actor: Actor, t: number): Settled {
+  const told = answer.kind === "lost" ? null : answer;
+  return {
+    ...lifeOf(record),
+    state: "settled",
+    t,
+    settledAt: t,
+    actor,
+    answer,
+    outbox: note(record.outbox, record.inc, {
+      type: "settled",
+      status: told?.status ?? null,
+      answerDigest: told?.digest ?? null,
+      actor,
+      ...attemptOf(record, t),
+    }),
+  };
+}
+
+export function toReleased(
+  record: InFlight | Unknown,
+  evidence: Evidence,
+  actor: Actor,
+  t: number,
+): Released {
+  return {
+    ...lifeOf(record),
+    state: "released",
+    t,
+    releasedAt: t,
+    evidence,
+    outbox: note(record.outbox, record.inc, { type: "released", evidence, actor, ...attemptOf(record, t) }),
+  };
+}
+
+/** One more operator has said what became of it, and more have to. */
+export function toProposed(record: Unknown, proposal: Proposal, actor: Actor, t: number): Unknown {
+  const entry: Entry = { type: "proposed", actor, ...attemptOf(record, t) };
+  return { ...record, t, proposal, outbox: note(record.outbox, record.inc, entry) };
+}
+
+/** The probe learned nothing: ask again after a pause that doubles. */
+export function probeLater(record: Unknown, t: number): Unknown {
+  const pause = Math.min(PROBE_FIRST_MS * 2 ** Math.min(record.probes, 20), PROBE_PAUSE_MS_MAX);
+  const probeDue = record.terms.probeDelayMs === null ? null : t + pause;
+  return { ...record, t, probes: record.probes + 1, probeDue };
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { type Entry, type EntryType, entryText, STREAM_START } from "../../src/core/entry.ts";
+
+const PLACE = { stream: "5".repeat(64), seq: 7, prev: "e".repeat(64) };
+const ATTEMPT = { at: 1_700_000_000_123, effect: "ef_1", attempt: 2 };
+const FP = "f".repeat(64);
+const DIGEST = "d".repeat(64);
+
+/** The order of CONTRACT 6, without what the sequencer adds (`shard`, `index`). */
+const ORDER =
+  "v at type stream seq prev effect_id attempt capability phase target cost digest fp status answer_digest evidence actor code".split(
+    " ",
+  );
+
+const head = (type: EntryType) =>
+  `{"v":1,"at":1700000000123,"type":"${type}","stream":"${PLACE.stream}","seq":7,"prev":"${PLACE.prev}","effect_id":"ef_1","attempt":2,"capability":"origin.request"`;
+
+/** One line of every type. The ledger hashes these bytes: a change here is a new format version. */
+const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
+  granted: [{ type: "granted", fp: FP, ...ATTEMPT }, `${head("granted")},"phase":"intent","fp":"${FP}"}`],
+  settled: [
+    { type: "settled", status: 201, answerDigest: DIGEST, actor: "executor", ...ATTEMPT },
+    `${head("settled")},"phase":"committed","status":2,"answer_digest":"${DIGEST}","actor":"executor"}`,
+  ],
+  released: [
+    { type: "released", evidence: "sealed-none", actor: "probe", ...ATTEMPT },
+    `${head("released")},"phase":"failed","evidence":"sealed-none","actor":"probe"}`,
+  ],
+  unknown: [
+    { type: "unknown", code: "connection-lost", ...ATTEMPT },
+    `${head("unknown")},"code":"connection-lost"}`,
+  ],
+  late: [{ type: "late", answerDigest: DIGEST, ...ATTEMPT }, `${head("late")},"answer_digest":"${DIGEST}"}`],
+  contradiction: [
+    { type: "contradiction", answerDigest: DIGEST, ...ATTEMPT },
+    `${head("contradiction")},"answer_digest":"${DIGEST}"}`,
+  ],
+  proposed: [
+    { type: "proposed", actor: "operator:op1", ...ATTEMPT },
+    `${head("proposed")},"actor":"operator:op1"}`,
+  ],
+  purged: [{ type: "purged", ...ATTEMPT }, `${head("purged")}}`],
+};
+
+const lines = Object.values(GOLDEN).map(([entry, line]) => [entry.type, entry, line] as const);
+
+describe("the text of an entry", () => {
+  it.each(lines)("of type %s is the stored line", (_type, entry, line) => {
+    expect(entryText(entry, PLACE)).toBe(line);
+  });
+
+  it.each(lines)("of type %s has its members in the contract's order", (_type, entry) => {
+    const members = Object.keys(JSON.parse(entryText(entry, PLACE)));
+    expect(members).toEqual(ORDER.filter((name) => members.includes(name)));
+  });
+
+  it.each(lines)(
+    "of type %s is one line and the same whatever order the entry's fields were in",
+    (_t, entry) => {
+      const reversed = Object.fromEntries(Object.entries(entry).reverse());
+      expect(entryText({ ...reversed, ...entry }, PLACE)).toBe(entryText(entry, PLACE));
+      expect(entryText(entry, PLACE)).not.toContain("\n");
+    },
+  );
+
+  it("leaves out status and digest of an answer that nobody has", () => {
+    const lost: Entry = {
+      type: "settled",
+      status: null,
+      answerDigest: null,
+      actor: "operator:op2",
+      ...ATTEMPT,
+    };
+    expect(entryText(lost, PLACE)).toBe(`${head("settled")},"phase":"committed","actor":"operator:op2"}`);
+  });
+
+  it("leaves out the digest of a contradiction without an answer", () => {
+    const entry: Entry = { type: "contradiction", answerDigest: null, ...ATTEMPT };
+    expect(entryText(entry, PLACE)).toBe(`${head("contradiction")}}`);
+  });
+
+  it.each([
+    [200, 2],
+    [299, 2],
+    [304, 3],
+    [422, 4],
+    [500, 5],
+    [599, 5],
+  ])("tells status %i as class %i", (status, expected) => {
+    const entry: Entry = { type: "settled", status, answerDigest: DIGEST, actor: "executor", ...ATTEMPT };
+    expect(JSON.parse(entryText(entry, PLACE)).status).toBe(expected);
+  });
+
+  it("begins a stream with 64 zeros for the entry before", () => {
+    expect(STREAM_START).toMatch(/^0{64}$/);
+  });
+});

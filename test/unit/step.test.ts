@@ -1,0 +1,276 @@
+/**
+ * The key's state machine as a table: what every event makes of a record in every state. Written from the design's
+ * transitions, not from the code. The type of `TABLE` refuses a missing cell, and so does the test.
+ */
+import { describe, expect, it } from "vitest";
+import type { EntryType } from "../../src/core/entry.ts";
+import type { StepAnswer } from "../../src/core/event.ts";
+import type { KeyRecord } from "../../src/core/record.ts";
+import { step } from "../../src/core/step.ts";
+import {
+  EVENT_NAMES,
+  EVENTS,
+  type EventName,
+  HOLD,
+  SCENES,
+  STATE_NAMES,
+  type StateName,
+} from "./step-table.ts";
+
+/** `to`: `same` is the very record that came in; a state's own name is a changed record of that state. */
+type Cell = {
+  to: "same" | KeyRecord["state"];
+  answer: StepAnswer["kind"];
+  adds: readonly EntryType[];
+};
+
+type Row = Record<EventName, Cell>;
+
+const same = (answer: Cell["answer"]): Cell => ({ to: "same", answer, adds: [] });
+const moved = (to: KeyRecord["state"], answer: Cell["answer"], ...adds: EntryType[]): Cell => ({
+  to,
+  answer,
+  adds,
+});
+
+const grantsAnyone = {
+  begin: moved("in-flight", "run", "granted"),
+  "begin, other fingerprint": moved("in-flight", "run", "granted"),
+  "begin, same nonce": moved("in-flight", "run", "granted"),
+  "begin, not authorized": moved("in-flight", "run", "granted"),
+};
+
+const grantsSameRequest = { ...grantsAnyone, "begin, other fingerprint": same("mismatch") };
+
+const nothingToResolve = {
+  "resolve, A says committed": same("stale"),
+  "resolve, A says not committed": same("stale"),
+  "resolve, B says committed": same("stale"),
+  "resolve, B says not committed": same("stale"),
+  "resolve, B says committed, three required": same("stale"),
+  "resolve, one required": same("stale"),
+  "resolve, stale effect": same("stale"),
+};
+
+const nothingToAcknowledge = {
+  "acknowledge some": same("done"),
+  "acknowledge all": same("done"),
+  "acknowledge too much": same("done"),
+  "acknowledge other life": same("done"),
+};
+
+const acknowledged = (state: KeyRecord["state"]) => ({
+  ...nothingToAcknowledge,
+  "acknowledge some": moved(state, "done"),
+  "acknowledge all": moved(state, "done"),
+});
+
+/** A token that is not the current one changes no state; the digest of a settle goes into the ledger. */
+const fencesOldTokens = (state: KeyRecord["state"]) => ({
+  "renew, old attempt": same("fenced"),
+  "renew, old life": same("fenced"),
+  "settle, old attempt": moved(state, "fenced", "late"),
+  "settle, old life": moved(state, "fenced", "late"),
+  "report, old attempt": same("fenced"),
+  "release, old attempt": same("fenced"),
+  "probed committed, old attempt": same("fenced"),
+});
+
+const absent: Row = {
+  ...fencesOldTokens("absent"),
+  ...nothingToResolve,
+  ...nothingToAcknowledge,
+  ...grantsAnyone,
+  renew: same("fenced"),
+  settle: same("fenced"),
+  "settle, other answer": same("fenced"),
+  // No record, no stream: there is nowhere to put an entry, and a look-up of an unknown key writes nothing.
+  "settle, old attempt": same("fenced"),
+  "settle, old life": same("fenced"),
+  report: same("fenced"),
+  release: same("fenced"),
+  orphan: same("done"),
+  "probed committed": same("fenced"),
+  "probed none, sealed": same("fenced"),
+  "probed none, observed early": same("fenced"),
+  "probed none, observed late": same("fenced"),
+  "probed silent": same("fenced"),
+  tick: same("done"),
+};
+
+const running: Row = {
+  ...fencesOldTokens("in-flight"),
+  ...nothingToResolve,
+  ...acknowledged("in-flight"),
+  begin: same("in-flight"),
+  "begin, other fingerprint": same("mismatch"),
+  "begin, same nonce": same("run"),
+  "begin, not authorized": same("authorize"),
+  renew: moved("in-flight", "done"),
+  settle: moved("settled", "done", "settled"),
+  "settle, other answer": moved("settled", "done", "settled"),
+  report: moved("unknown", "done", "unknown"),
+  release: moved("released", "done", "released"),
+  orphan: moved("unknown", "done", "unknown"),
+  "probed committed": same("done"),
+  "probed none, sealed": same("done"),
+  "probed none, observed early": same("done"),
+  "probed none, observed late": same("done"),
+  "probed silent": same("done"),
+  tick: same("done"),
+};
+
+/** Whatever comes first finds the outcome unknown, but for the truth itself. */
+const lapsed: Row = {
+  begin: moved("unknown", "unknown", "unknown"),
+  "begin, other fingerprint": moved("unknown", "mismatch", "unknown"),
+  "begin, same nonce": moved("unknown", "unknown", "unknown"),
+  "begin, not authorized": moved("unknown", "authorize", "unknown"),
+  renew: moved("unknown", "lapsed", "unknown"),
+  "renew, old attempt": moved("unknown", "fenced", "unknown"),
+  "renew, old life": moved("unknown", "fenced", "unknown"),
+  settle: moved("settled", "done", "settled"),
+  "settle, other answer": moved("settled", "done", "settled"),
+  "settle, old attempt": moved("unknown", "fenced", "unknown", "late"),
+  "settle, old life": moved("unknown", "fenced", "unknown", "late"),
+  report: moved("unknown", "done", "unknown"),
+  "report, old attempt": moved("unknown", "fenced", "unknown"),
+  release: moved("released", "done", "released"),
+  "release, old attempt": moved("unknown", "fenced", "unknown"),
+  orphan: moved("unknown", "done", "unknown"),
+  "probed committed": moved("settled", "done", "unknown", "settled"),
+  "probed none, sealed": moved("released", "done", "unknown", "released"),
+  "probed none, observed early": moved("unknown", "done", "unknown"),
+  "probed none, observed late": moved("released", "done", "unknown", "released"),
+  "probed silent": moved("unknown", "done", "unknown"),
+  "probed committed, old attempt": moved("unknown", "fenced", "unknown"),
+  "resolve, A says committed": moved("unknown", "proposed", "unknown", "proposed"),
+  "resolve, A says not committed": moved("unknown", "proposed", "unknown", "proposed"),
+  "resolve, B says committed": moved("unknown", "proposed", "unknown", "proposed"),
+  "resolve, B says not committed": moved("unknown", "proposed", "unknown", "proposed"),
+  "resolve, B says committed, three required": moved("unknown", "proposed", "unknown", "proposed"),
+  "resolve, one required": moved("settled", "done", "unknown", "settled"),
+  "resolve, stale effect": moved("unknown", "stale", "unknown"),
+  "acknowledge some": moved("unknown", "done", "unknown"),
+  "acknowledge all": moved("unknown", "done", "unknown"),
+  "acknowledge too much": moved("unknown", "done", "unknown"),
+  "acknowledge other life": moved("unknown", "done", "unknown"),
+  tick: moved("unknown", "done", "unknown"),
+};
+
+const unknown: Row = {
+  ...fencesOldTokens("unknown"),
+  ...acknowledged("unknown"),
+  begin: same("unknown"),
+  "begin, other fingerprint": same("mismatch"),
+  "begin, same nonce": same("unknown"),
+  "begin, not authorized": same("authorize"),
+  renew: same("lapsed"),
+  settle: moved("settled", "done", "settled"),
+  "settle, other answer": moved("settled", "done", "settled"),
+  report: same("done"),
+  release: moved("released", "done", "released"),
+  orphan: same("done"),
+  "probed committed": moved("settled", "done", "settled"),
+  "probed none, sealed": moved("released", "done", "released"),
+  "probed none, observed early": moved("unknown", "done"),
+  "probed none, observed late": moved("released", "done", "released"),
+  "probed silent": moved("unknown", "done"),
+  "resolve, A says committed": moved("unknown", "proposed", "proposed"),
+  "resolve, A says not committed": moved("unknown", "proposed", "proposed"),
+  "resolve, B says committed": moved("unknown", "proposed", "proposed"),
+  "resolve, B says not committed": moved("unknown", "proposed", "proposed"),
+  "resolve, B says committed, three required": moved("unknown", "proposed", "proposed"),
+  "resolve, one required": moved("settled", "done", "settled"),
+  "resolve, stale effect": same("stale"),
+  tick: same("done"),
+};
+
+/** Operator A has said that the effect is committed, two have to. */
+const proposed: Row = {
+  ...unknown,
+  "resolve, A says committed": same("proposed"),
+  // The ledger has A's name already, and an entry does not tell what A said.
+  "resolve, A says not committed": moved("unknown", "proposed"),
+  "resolve, B says committed": moved("settled", "done", "settled"),
+};
+
+const settled: Row = {
+  ...fencesOldTokens("settled"),
+  ...nothingToResolve,
+  ...acknowledged("settled"),
+  begin: same("replay"),
+  "begin, other fingerprint": same("mismatch"),
+  "begin, same nonce": same("replay"),
+  "begin, not authorized": same("authorize"),
+  renew: same("fenced"),
+  settle: same("done"),
+  "settle, other answer": moved("settled", "fenced", "contradiction"),
+  report: same("fenced"),
+  release: moved("settled", "fenced", "contradiction"),
+  orphan: same("done"),
+  "probed committed": same("done"),
+  "probed none, sealed": moved("settled", "done", "contradiction"),
+  "probed none, observed early": same("done"),
+  "probed none, observed late": same("done"),
+  "probed silent": same("done"),
+  tick: same("done"),
+};
+
+const expired: Row = { ...settled, begin: same("expired"), "begin, same nonce": same("expired") };
+
+const released: Row = {
+  ...fencesOldTokens("released"),
+  ...nothingToResolve,
+  ...acknowledged("released"),
+  ...grantsSameRequest,
+  renew: same("fenced"),
+  settle: moved("released", "fenced", "contradiction"),
+  "settle, other answer": moved("released", "fenced", "contradiction"),
+  report: same("fenced"),
+  release: same("done"),
+  orphan: same("done"),
+  "probed committed": moved("released", "done", "contradiction"),
+  "probed none, sealed": same("done"),
+  "probed none, observed early": same("done"),
+  "probed none, observed late": same("done"),
+  "probed silent": same("done"),
+  tick: same("done"),
+};
+
+/** Nothing left to tell: the next tick wipes the record. */
+const leaves = { ...nothingToAcknowledge, tick: moved("absent", "done", "purged") };
+
+const TABLE: Record<StateName, Row> = {
+  absent,
+  "in-flight, lease live": running,
+  "in-flight, lease over": lapsed,
+  "unknown, hold": unknown,
+  "unknown, one operator spoke": proposed,
+  "unknown, retry": { ...unknown, ...grantsSameRequest },
+  "settled, in window": settled,
+  "settled, in quarantine": expired,
+  "settled, end of quarantine": expired,
+  "settled, quarantine over, outbox not empty": { ...settled, ...grantsAnyone },
+  "settled, quarantine over, outbox empty": { ...settled, ...grantsAnyone, ...leaves },
+  released,
+  "released, quarantine over, outbox not empty": { ...released, ...grantsAnyone },
+  "released, quarantine over, outbox empty": { ...released, ...grantsAnyone, ...leaves },
+};
+
+const cells = STATE_NAMES.flatMap((state) => EVENT_NAMES.map((event) => [event, state] as const));
+
+describe("the state machine", () => {
+  it.each(cells)("does what the table says of [%s] when [%s]", (event, state) => {
+    const cell: Cell | undefined = TABLE[state][event];
+    const { record, now, late } = SCENES[state];
+    const t = event === "probed none, observed late" ? late : now;
+    const after = step(record, EVENTS[event](record, 9, HOLD), t);
+    const isSame = after.record === record;
+    expect({
+      to: isSame ? "same" : after.record.state,
+      answer: after.answer.kind,
+      adds: after.entries.map((entry) => entry.type),
+    }).toEqual(cell);
+  });
+});
