@@ -1,0 +1,62 @@
+/** The deployment's secrets as digests and keys. Each use has a key of its own, derived by its label (RFC 5869). */
+import { encodeUtf8, toBase64Url, writeMessage } from "../core/bytes.ts";
+import type { Secrets } from "../core/policy.ts";
+import type { DataKeyUse, Keyring } from "../core/ports.ts";
+
+type SealingKey = { id: string; key: CryptoKey };
+
+async function deriveMacKey(secret: Uint8Array, label: string): Promise<CryptoKey> {
+  const base = await crypto.subtle.importKey("raw", secret, "HKDF", false, ["deriveKey"]);
+  const params = {
+    name: "HKDF",
+    hash: "SHA-256",
+    salt: new Uint8Array(),
+    info: encodeUtf8(`oncegate ${label} v1`),
+  };
+  return crypto.subtle.deriveKey(params, base, { name: "HMAC", hash: "SHA-256", length: 256 }, false, [
+    "sign",
+  ]);
+}
+
+async function mac(key: CryptoKey, message: Uint8Array): Promise<string> {
+  return toBase64Url(new Uint8Array(await crypto.subtle.sign("HMAC", key, message)));
+}
+
+async function sealingKey(secret: Uint8Array): Promise<SealingKey> {
+  const key = await deriveMacKey(secret, "sealing");
+  return { id: (await mac(key, encodeUtf8("id"))).slice(0, 8), key };
+}
+
+/** Derives every key once. The result holds no request's data and may be shared by all requests of an isolate. */
+export async function makeKeyring(secrets: Pick<Secrets, "naming" | "sealing">): Promise<Keyring> {
+  const labels = ["name", "fingerprint", "owner", "effect-token", "origin-key"];
+  const derived = await Promise.all(labels.map((label) => deriveMacKey(secrets.naming, label)));
+  const [name, fingerprint, owner, effectToken, originKey] = derived as [
+    CryptoKey,
+    CryptoKey,
+    CryptoKey,
+    CryptoKey,
+    CryptoKey,
+  ];
+  const sealing = await Promise.all(secrets.sealing.map(sealingKey));
+
+  async function dataKey({ id, salt, secret }: DataKeyUse): Promise<{ id: string; key: CryptoKey } | null> {
+    const found = id === "newest" ? sealing[0] : sealing.find((candidate) => candidate.id === id.named);
+    if (found === undefined) return null;
+    const bits = await crypto.subtle.sign("HMAC", found.key, writeMessage(["data", salt, secret]));
+    const key = await crypto.subtle.importKey("raw", bits, "AES-GCM", false, ["encrypt", "decrypt"]);
+    return { id: found.id, key };
+  }
+
+  return {
+    name: (message) => mac(name, message),
+    fingerprint: (message) => mac(fingerprint, message),
+    owner: (message) => mac(owner, message),
+    originKey: (object) => mac(originKey, encodeUtf8(object)),
+    async effectToken(object, effect, n, expiresAt) {
+      const claims = `v1.${object}.${effect}.${n}.${expiresAt}`;
+      return `${claims}.${await mac(effectToken, encodeUtf8(claims))}`;
+    },
+    dataKey,
+  };
+}
