@@ -1,0 +1,93 @@
+/** The request body, read whole before any claim: a slow or oversized one leaves its key unused. */
+import { joinBytes } from "../../core/bytes.ts";
+import { BODY_TIMEOUT_MS } from "../../core/limits.ts";
+
+export type BodyRead = { kind: "body"; bytes: Uint8Array } | { kind: "too-large" } | { kind: "incomplete" };
+
+const READ_BYTES = 64 * 1024;
+
+/** The bytes as they came, counted while reading: a declared length is only a hint. */
+export async function readRequestBody(request: Request, bytesMax: number): Promise<BodyRead> {
+  const { body } = request;
+  if (body === null) return { kind: "body", bytes: new Uint8Array() };
+  const declared = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (declared > bytesMax) {
+    await discard(body);
+    return { kind: "too-large" };
+  }
+  const isDeclared = Number.isSafeInteger(declared) && !request.headers.has("transfer-encoding");
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const late = new Promise<BodyRead>((resolve) => {
+    timer = setTimeout(() => resolve({ kind: "incomplete" }), BODY_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([isDeclared ? readWhole(request) : readCounted(body, bytesMax), late]);
+  } catch {
+    return { kind: "incomplete" };
+  } finally {
+    if (timer !== null) clearTimeout(timer);
+  }
+}
+
+async function readWhole(request: Request): Promise<BodyRead> {
+  return { kind: "body", bytes: new Uint8Array(await request.arrayBuffer()) };
+}
+
+async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<BodyRead> {
+  const reader = body.getReader({ mode: "byob" });
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { value, done } = await reader.readAtLeast(READ_BYTES, new Uint8Array(READ_BYTES));
+    if (value !== undefined && value.byteLength > 0) {
+      chunks.push(value);
+      size += value.byteLength;
+    }
+    if (size > bytesMax) {
+      await reader.cancel().catch(() => undefined);
+      return { kind: "too-large" };
+    }
+    if (done || value === undefined || value.byteLength === 0)
+      return { kind: "body", bytes: joinBytes(chunks) };
+  }
+}
+
+/** Lets go of a body that nobody will read, so that the connection can be used for the next request. */
+export async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
+  if (body !== null && !body.locked) await body.cancel().catch(() => undefined);
+}
+
+const DECODINGS: ReadonlyMap<string, "gzip" | "deflate"> = new Map([
+  ["gzip", "gzip"],
+  ["x-gzip", "gzip"],
+  ["deflate", "deflate"],
+]);
+
+export type Content = { kind: "decoded" | "coded"; bytes: Uint8Array };
+
+/**
+ * The content that the fingerprint is taken of, so that a client may compress one try and not the next. `coded`: the coding
+ * is not known, the bytes are not what it says, or the result is over the limit; then the bytes count as they are.
+ */
+export async function decodeForFingerprint(
+  bytes: Uint8Array,
+  encoding: string | null,
+  bytesMax: number,
+): Promise<Content> {
+  if (encoding === null) return { kind: "decoded", bytes };
+  const coding = DECODINGS.get(encoding.trim().toLowerCase());
+  if (coding === undefined) return { kind: "coded", bytes };
+  try {
+    const decoded = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(coding));
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of decoded) {
+      chunks.push(chunk);
+      size += chunk.byteLength;
+      if (size > bytesMax) return { kind: "coded", bytes };
+    }
+    return { kind: "decoded", bytes: joinBytes(chunks) };
+  } catch {
+    return { kind: "coded", bytes };
+  }
+}

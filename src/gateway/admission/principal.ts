@@ -1,0 +1,146 @@
+/** Step 2: who a key belongs to. A principal is a list of texts; two callers share one only if every text is equal. */
+import { createRemoteJWKSet, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { encodeUtf8 } from "../../core/bytes.ts";
+import type { PrincipalRule, RoutePolicy } from "../../core/policy.ts";
+
+export type Principal = { kind: "known"; parts: readonly string[] } | { kind: "missing" };
+
+export type PrincipalReader = (request: Request) => Promise<Principal>;
+
+type JwtRule = Extract<PrincipalRule, { from: "jwt" }>;
+
+const MISSING: Principal = { kind: "missing" };
+
+/** Clocks of issuers may differ from ours by this much (RFC 7519 section 4.1.4 allows some leeway). */
+const JWT_LEEWAY_S = 10;
+
+const HMAC_ALGORITHMS = ["HS256", "HS384", "HS512"];
+const KEY_PAIR_ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+
+/** Compiles a route's rule once. What it gives is the same for a caller whose token was refreshed, as far as the rule can tell. */
+export function compilePrincipal(policy: Pick<RoutePolicy, "principal" | "anonymous">): PrincipalReader {
+  const read = readerOf(policy.principal);
+  if (policy.anonymous === "refuse") return read;
+  return async (request) => {
+    const principal = await read(request);
+    // A credential that was sent and is wrong is not the same as none: only callers without one share.
+    const isAnonymous = principal.kind === "missing" && !hasCredential(request, policy.principal);
+    return isAnonymous ? { kind: "known", parts: ["anonymous"] } : principal;
+  };
+}
+
+function readerOf(rule: PrincipalRule): PrincipalReader {
+  switch (rule.from) {
+    case "credential":
+      return async (request) => readHeaders(request, "credential", rule.headers);
+    case "header":
+      return async (request) => readHeaders(request, "header", [rule.name]);
+    case "cookie":
+      return async (request) => knownIf(["cookie", rule.name], readCookie(request, rule.name));
+    case "jwt":
+      return compileJwt(rule);
+    case "mtls":
+      return async (request) => knownIf(["mtls"], readCertificate(request));
+    case "none":
+      return async () => ({ kind: "known", parts: ["none"] });
+  }
+}
+
+function knownIf(kind: readonly string[], value: string | null): Principal {
+  return value === null || value === "" ? MISSING : { kind: "known", parts: [...kind, value] };
+}
+
+/** All named fields combine; a field that is absent is told apart from an empty one. At least one has to be there. */
+function readHeaders(request: Request, kind: string, names: readonly string[]): Principal {
+  const values = names.map((name) => request.headers.get(name));
+  if (!values.some((value) => value !== null && value !== "")) return MISSING;
+  const parts = names.flatMap((name, i) => {
+    const value = values[i] ?? null;
+    return value === null ? [name, "absent", ""] : [name, "given", value];
+  });
+  return { kind: "known", parts: [kind, ...parts] };
+}
+
+/** The value of a cookie (RFC 6265 section 4.2.1). A name sent twice has two readings and counts as absent. */
+function readCookie(request: Request, name: string): string | null {
+  const header = request.headers.get("cookie");
+  if (header === null) return null;
+  const values = header.split(";").flatMap((pair) => {
+    const at = pair.indexOf("=");
+    return at > 0 && pair.slice(0, at).trim() === name ? [pair.slice(at + 1).trim()] : [];
+  });
+  return values.length === 1 ? (values[0] ?? null) : null;
+}
+
+/** Fingerprint of a client certificate that the edge has verified. */
+function readCertificate(request: Request): string | null {
+  const tls = (request.cf as IncomingRequestCfProperties | undefined)?.tlsClientAuth;
+  return tls?.certVerified === "SUCCESS" ? tls.certFingerprintSHA256 : null;
+}
+
+function compileJwt(rule: JwtRule): PrincipalReader {
+  const { keys, issuer, audience, claims } = rule;
+  const options = {
+    issuer,
+    audience,
+    clockTolerance: JWT_LEEWAY_S,
+    algorithms: keys.kind === "hmac" ? HMAC_ALGORITHMS : KEY_PAIR_ALGORITHMS,
+  };
+  const secret = keys.kind === "hmac" ? encodeUtf8(keys.secret) : null;
+  const remote: JWTVerifyGetKey | null = keys.kind === "jwks" ? createRemoteJWKSet(new URL(keys.url)) : null;
+
+  return async (request) => {
+    const token = readBearer(request);
+    if (token === null) return MISSING;
+    try {
+      const verified = await (remote === null
+        ? jwtVerify(token, secret as Uint8Array, options)
+        : jwtVerify(token, remote, options));
+      return readClaims(verified.payload, issuer, claims);
+    } catch {
+      return MISSING;
+    }
+  };
+}
+
+function readClaims(payload: JWTPayload, issuer: string, claims: readonly string[]): Principal {
+  const values = claims.map((claim) => payload[claim]);
+  if (!values.every((value) => (typeof value === "string" && value !== "") || typeof value === "number"))
+    return MISSING;
+  return {
+    kind: "known",
+    parts: ["jwt", issuer, ...claims.flatMap((claim, i) => [claim, JSON.stringify(values[i])])],
+  };
+}
+
+function readBearer(request: Request): string | null {
+  return /^Bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
+}
+
+function hasCredential(request: Request, rule: PrincipalRule): boolean {
+  switch (rule.from) {
+    case "credential":
+      return rule.headers.some((name) => request.headers.has(name));
+    case "header":
+      return request.headers.has(rule.name);
+    case "cookie":
+      return readCookie(request, rule.name) !== null;
+    case "jwt":
+      return request.headers.has("authorization");
+    case "mtls":
+    case "none":
+      return false;
+  }
+}

@@ -1,0 +1,45 @@
+/** What the gateway's functions are given: everything is made once an isolate from the configuration. */
+import type { Config, RoutePolicy } from "../core/policy.ts";
+import type { Keyring } from "../core/ports.ts";
+import type { Report } from "../report.ts";
+import { compilePrincipal, type PrincipalReader } from "./admission/principal.ts";
+import { compileRoutes, type Matcher } from "./admission/route.ts";
+import { AnswerCache } from "./cache.ts";
+import { Counters } from "./counters.ts";
+
+export type SendRequest = (request: Request, init: RequestInit) => Promise<Response>;
+
+export type Gateway = {
+  config: Config;
+  prefix: string;
+  match: Matcher;
+  policyOf: (route: string) => RoutePolicy | null;
+  principalOf: (policy: RoutePolicy) => PrincipalReader;
+  keyring: Keyring;
+  cache: AnswerCache;
+  counters: Counters;
+  send: SendRequest;
+  originUrl: (target: string) => string;
+  report: Report;
+};
+
+export type GatewayParts = Pick<Gateway, "config" | "keyring" | "send" | "originUrl" | "report">;
+
+export function makeGateway(parts: GatewayParts): Gateway {
+  const { routes, prefix } = parts.config;
+  const policies = new Map(routes.map((policy) => [policy.id, policy]));
+  const principals = new Map(routes.map((policy) => [policy.id, compilePrincipal(policy)]));
+  return {
+    ...parts,
+    prefix,
+    match: compileRoutes(routes),
+    policyOf: (route) => policies.get(route) ?? null,
+    principalOf(policy) {
+      const reader = principals.get(policy.id);
+      if (reader === undefined) throw new Error("every route has a principal reader");
+      return reader;
+    },
+    cache: new AnswerCache(),
+    counters: new Counters(),
+  };
+}

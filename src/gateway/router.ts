@@ -1,0 +1,72 @@
+/** The route table: the gateway's own endpoints, then everything else, which is guarded traffic. One catch for defects. */
+import { type IRequest, Router } from "itty-router";
+import type { KeyPort } from "../core/ports.ts";
+import { problem } from "../core/problem.ts";
+import { answerPreflight, withCors } from "./cors.ts";
+import { answerHealth, answerOperation, answerProblemPage } from "./endpoints.ts";
+import type { Gateway } from "./gateway.ts";
+import { handle } from "./handle.ts";
+import { replyProblem } from "./reply.ts";
+
+/** What is made anew for every request. `operator` serves the operators' endpoints; null: not one of them. */
+export type Visit = {
+  gateway: Gateway;
+  keys: KeyPort;
+  isDatabaseUp: () => Promise<boolean>;
+  operator: (request: Request) => Promise<Response | null>;
+};
+
+export type Serve = (request: Request, visit: Visit) => Promise<Response>;
+
+/** Builds the table once for a prefix. */
+export function makeRouter(prefix: string): Serve {
+  const own = Router<IRequest, [Visit], Response>({ base: prefix });
+  own
+    .get("/health", (_request, { gateway, keys, isDatabaseUp }) => answerHealth(gateway, keys, isDatabaseUp))
+    .get("/problems/:slug", (request, { gateway }) =>
+      answerProblemPage(asRequest(request), request.params.slug ?? "", gateway),
+    )
+    .get("/operations/:id", (request, { gateway, keys }) =>
+      answerOperation(asRequest(request), request.params.id ?? "", gateway, keys),
+    )
+    .all("*", async (request, { gateway, operator }) => {
+      const answered = await operator(asRequest(request));
+      return answered ?? replyProblem(problem("not-found"), gateway.prefix, null);
+    });
+
+  return async (request, visit) => {
+    const { gateway } = visit;
+    try {
+      const preflight = answerPreflight(request, gateway.config.corsOrigins);
+      if (preflight !== null) return preflight;
+      const response = isOwn(request.url, prefix)
+        ? await own.fetch(request, visit)
+        : await serveTraffic(request, visit);
+      return withCors(response, request, gateway.config.corsOrigins);
+    } catch (error) {
+      const incident = crypto.randomUUID();
+      gateway.report("defect", { incident, error: error instanceof Error ? error.name : "unknown" });
+      return replyProblem(problem("internal", null, { incident }), gateway.prefix, null);
+    }
+  };
+}
+
+async function serveTraffic(request: Request, { gateway, keys }: Visit): Promise<Response> {
+  const startedAt = Date.now();
+  const handled = await handle(request, gateway, keys);
+  gateway.counters.count(handled);
+  const { mark, route, operation, response } = handled;
+  gateway.report("request", { status: response.status, mark, route, operation, ms: Date.now() - startedAt });
+  return response;
+}
+
+/** The path of a raw request URL starts with the prefix as a whole segment. */
+function isOwn(url: string, prefix: string): boolean {
+  const path = url.slice(url.indexOf("/", url.indexOf("//") + 2));
+  return path.startsWith(prefix) && /^([/?]|$)/.test(path.slice(prefix.length));
+}
+
+/** The router's request is the platform's own, with fields added. */
+function asRequest(request: IRequest): Request {
+  return request as unknown as Request;
+}

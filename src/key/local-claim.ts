@@ -1,0 +1,250 @@
+/** The claim on a key, by the object that holds it. The only caller of the state machine. */
+import { toHex } from "../core/bytes.ts";
+import type { Evidence, UnknownReason } from "../core/entry.ts";
+import type { Event, Grant, StepAnswer } from "../core/event.ts";
+import { FINGERPRINT_VERSION } from "../core/fingerprint/message.ts";
+import {
+  LEASE_MS_MAX,
+  RETRY_IN_FLIGHT_S,
+  RETRY_STORE_S,
+  RETRY_UNKNOWN_S,
+  SETTLE_MARGIN_MS,
+  STORE_PAUSE_MS,
+  STORE_TRIES_MAX,
+} from "../core/limits.ts";
+import type { RoutePolicy } from "../core/policy.ts";
+import type {
+  Begun,
+  Claim,
+  Closing,
+  FreshAnswer,
+  Keyring,
+  Operation,
+  QuotaPort,
+  Renewal,
+  Settling,
+  Submitted,
+} from "../core/ports.ts";
+import { lostAnswer, problem } from "../core/problem.ts";
+import {
+  type Answer,
+  isPurgeable,
+  type LiveRecord,
+  type Settled,
+  type Terms,
+  type Token,
+  windowEnd,
+} from "../core/record.ts";
+import { ownerMessage } from "../core/scope.ts";
+import type { Fresh } from "../core/transition.ts";
+import type { Running } from "./running.ts";
+import { type Binding, openAnswer, sealAnswer } from "./storage/seal.ts";
+import type { KeyStore, Transacted } from "./storage/store.ts";
+import type { Waiters } from "./waiters.ts";
+
+export type ClaimParts = {
+  name: string;
+  store: KeyStore;
+  waiters: Waiters;
+  keyring: Keyring;
+  quota: QuotaPort;
+  /** Called after every change: entries may be waiting in the outbox. */
+  onChange: () => void;
+};
+
+export class LocalClaim implements Claim {
+  readonly #parts: ClaimParts;
+  readonly #policy: RoutePolicy;
+  readonly #running: Running;
+
+  constructor(parts: ClaimParts, policy: RoutePolicy, running: Running) {
+    this.#parts = parts;
+    this.#policy = policy;
+    this.#running = running;
+  }
+
+  /** Waits for a twin in flight as long as the operation asks, then takes whatever is true. */
+  async begin(operation: Operation): Promise<Begun> {
+    const waitUntil = Date.now() + operation.waitMs;
+    for (;;) {
+      const fresh = await this.#prepare(operation);
+      if (fresh.kind === "refused") return fresh;
+      const { nonce, fp, authorized } = operation;
+      const done = this.#step({ do: "begin", nonce, fp, authorized, fresh: fresh.fresh });
+      if (done.kind !== "stepped") return refuseStore();
+      const answer = done.step.answer;
+      if (answer.kind === "run" && answer.repeated && this.#policy.executor === "object") {
+        await this.#running.endOf(answer.grant.token);
+        continue;
+      }
+      if (answer.kind === "run" && this.#policy.executor === "object")
+        this.#running.start(answer.grant.token);
+      if (answer.kind !== "in-flight") return this.#answerBegin(answer, operation);
+      const left = waitUntil - Date.now();
+      if (left <= 0 || (await this.#parts.waiters.wait(left)) === "full") {
+        return { kind: "refused", problem: problem("in-flight", RETRY_IN_FLIGHT_S) };
+      }
+    }
+  }
+
+  async renew(token: Token): Promise<Renewal> {
+    const done = this.#step({ do: "renew", token });
+    if (done.kind !== "stepped") return "failed";
+    const { kind } = done.step.answer;
+    return kind === "done" ? "renewed" : kind === "lapsed" ? "lapsed" : "fenced";
+  }
+
+  async settle(
+    grant: Pick<Grant, "token" | "effect">,
+    fresh: FreshAnswer,
+    operation: Operation,
+  ): Promise<Settling> {
+    const { token, effect } = grant;
+    const { answer, rows } = await this.#seal(token, fresh, operation);
+    const done = await this.#stepUntilStored({ do: "settle", token, effect, answer }, rows);
+    if (done.kind !== "stepped") return { kind: "failed" };
+    const { record } = done.step;
+    if (done.step.answer.kind !== "done" || record.state !== "settled") return { kind: "fenced" };
+    return { kind: "settled", createdAt: record.settledAt, expiresAt: windowEnd(record) };
+  }
+
+  report(token: Token, reason: UnknownReason): Promise<Closing> {
+    return this.#close({ do: "report", token, reason });
+  }
+
+  release(token: Token, evidence: Evidence): Promise<Closing> {
+    return this.#close({ do: "release", token, evidence });
+  }
+
+  async #close(event: Event): Promise<Closing> {
+    const done = await this.#stepUntilStored(event, []);
+    if (done.kind !== "stepped") return "failed";
+    return done.step.answer.kind === "done" ? "done" : "fenced";
+  }
+
+  /** What a new attempt needs, made before the transaction; and the quota, which only new keys take from. */
+  async #prepare(
+    operation: Operation,
+  ): Promise<{ kind: "fresh"; fresh: Fresh } | Extract<Submitted, { kind: "refused" }>> {
+    const loaded = this.#parts.store.load();
+    if (loaded.kind === "unreadable") return refuseStore();
+    const { record } = loaded;
+    const isNew = record.state === "absent" || isPurgeable(record, Date.now());
+    const { route, principal } = operation;
+    if (isNew && this.#policy.quota !== null) {
+      const taken = await this.#parts.quota.take(principal, route, this.#policy.quota.newKeysPerMinute);
+      if (taken === "refused") return { kind: "refused", problem: problem("quota-exceeded", 60) };
+      if (taken === "unavailable") return refuseStore();
+    }
+    const owner =
+      record.state === "absent"
+        ? await this.#parts.keyring.owner(ownerMessage(route, principal))
+        : record.owner;
+    const inc = randomHex();
+    return { kind: "fresh", fresh: { inc, effect: randomHex(), owner, route, terms: termsOf(this.#policy) } };
+  }
+
+  async #answerBegin(
+    answer: Exclude<StepAnswer, { kind: "in-flight" }>,
+    operation: Operation,
+  ): Promise<Begun> {
+    switch (answer.kind) {
+      case "run":
+        return { kind: "run", grant: answer.grant };
+      case "replay":
+        return this.#replay(answer.settled, operation);
+      case "authorize":
+        return { kind: "authorize" };
+      case "mismatch":
+        return { kind: "refused", problem: problem("key-reused") };
+      case "expired":
+        return { kind: "refused", problem: problem("key-expired") };
+      case "unknown": {
+        const isOwn = answer.unknown.nonce === operation.nonce;
+        const told = isOwn ? lostAnswer(false, RETRY_UNKNOWN_S) : problem("outcome-unknown", RETRY_UNKNOWN_S);
+        return { kind: "refused", problem: told };
+      }
+      case "full":
+        return refuseStore();
+      case "done":
+      case "lapsed":
+      case "fenced":
+      case "proposed":
+      case "stale":
+        throw new Error(`begin is never answered ${answer.kind}`);
+    }
+  }
+
+  async #replay(settled: Settled, operation: Operation): Promise<Begun> {
+    const { answer } = settled;
+    if (answer.kind === "lost") return { kind: "refused", problem: problem("answer-not-kept") };
+    if (answer.kind === "not-kept") {
+      const extras = { answer_status: answer.status, answer_size: answer.size, answer_digest: answer.digest };
+      return { kind: "refused", problem: problem("answer-not-kept", null, extras) };
+    }
+    const { store, keyring } = this.#parts;
+    const binding = this.#bindingOf(settled, answer.status, operation);
+    const opened = await openAnswer(keyring, answer, binding, (row) => store.readRow(row));
+    if (opened.kind === "damaged") return refuseStore();
+    const given = { status: answer.status, headers: opened.headers, body: opened.body };
+    // The same call made again, because its reply was lost, is the one that executed.
+    const kind = settled.nonce === operation.nonce ? "executed" : "replayed";
+    return { kind, given, createdAt: settled.settledAt, expiresAt: windowEnd(settled) };
+  }
+
+  async #seal(
+    token: Token,
+    fresh: FreshAnswer,
+    operation: Operation,
+  ): Promise<{ answer: Answer; rows: readonly ArrayBuffer[] }> {
+    if (fresh.kind === "not-kept") return { answer: fresh, rows: [] };
+    const binding = this.#bindingOf({ ...token, fp: operation.fp }, fresh.status, operation);
+    return sealAnswer(this.#parts.keyring, fresh, binding);
+  }
+
+  #bindingOf(record: Token & Pick<LiveRecord, "fp">, status: number, operation: Operation): Binding {
+    const secret = this.#policy.sealWithKey ? operation.rawKey : "";
+    return { name: this.#parts.name, inc: record.inc, n: record.n, status, fp: record.fp, secret };
+  }
+
+  #step(event: Event, rows: readonly ArrayBuffer[] = []): Transacted {
+    const done = this.#parts.store.transact(event, (token) => this.#running.has(token), rows);
+    if (done.kind === "stepped" && done.step.record !== done.before) {
+      if (done.before.state === "in-flight" || done.before.state === "unknown") this.#parts.waiters.wakeAll();
+      this.#parts.onChange();
+    }
+    return done;
+  }
+
+  /** The origin has spoken: a store that fails once is asked again before its word is given up. */
+  async #stepUntilStored(event: Event, rows: readonly ArrayBuffer[]): Promise<Transacted> {
+    for (let tries = 1; ; tries++) {
+      const done = this.#step(event, rows);
+      if (done.kind !== "failed" || tries === STORE_TRIES_MAX) return done;
+      await new Promise((resolve) => setTimeout(resolve, STORE_PAUSE_MS * 2 ** tries));
+    }
+  }
+}
+
+/** The rules a new life is judged by. */
+function termsOf(policy: RoutePolicy): Terms {
+  return {
+    fingerprint: FINGERPRINT_VERSION,
+    executor: policy.executor,
+    onCrash: policy.onCrash,
+    probeDelayMs: policy.probe?.originDelayMsMax ?? null,
+    windowMs: policy.windowMs,
+    quarantineMs: policy.quarantineMs,
+    leaseMs: Math.min(policy.originTimeoutMs + SETTLE_MARGIN_MS, LEASE_MS_MAX),
+    executionMsMax: policy.executionMsMax,
+  };
+}
+
+/** 128 random bits. */
+function randomHex(): string {
+  return toHex(crypto.getRandomValues(new Uint8Array(16)));
+}
+
+export function refuseStore(): Extract<Submitted, { kind: "refused" }> {
+  return { kind: "refused", problem: problem("store-unavailable", RETRY_STORE_S) };
+}

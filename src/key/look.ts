@@ -1,0 +1,59 @@
+/** What a status read tells of a stored record. */
+import type { Look, OperationStatus } from "../core/ports.ts";
+import { isExpired, isPurgeable, type LiveRecord, windowEnd } from "../core/record.ts";
+import type { Loaded } from "./storage/store.ts";
+
+export function describeRecord(loaded: Loaded, now: number): Look {
+  if (loaded.kind === "unreadable") return { kind: "unavailable" };
+  const { record } = loaded;
+  if (record.state === "absent") return { kind: "none" };
+  const t = Math.max(record.t, now);
+  if (isPurgeable(record, t)) return { kind: "none" };
+  return { kind: "found", owner: record.owner, route: record.route, status: statusOf(record, t) };
+}
+
+function statusOf(record: LiveRecord, t: number): OperationStatus {
+  const stream = record.outbox.at(-1);
+  const acked = stream?.acked ?? 0;
+  return {
+    state: stateOf(record, t),
+    attempts: record.n,
+    createdAt: record.bornAt,
+    changedAt: changedAt(record),
+    expiresAt: record.state === "settled" ? windowEnd(record) : null,
+    effects: [{ effectId: record.effect, attempt: record.n, state: effectState(record) }],
+    ledger: { seq: acked + (stream?.entries.length ?? 0), delivered: acked },
+  };
+}
+
+function stateOf(record: LiveRecord, t: number): OperationStatus["state"] {
+  if (record.state === "settled" && isExpired(record, t)) return "expired";
+  if (record.state === "in-flight" && record.leaseUntil <= t) return "unknown";
+  return record.state;
+}
+
+function changedAt(record: LiveRecord): number {
+  switch (record.state) {
+    case "in-flight":
+      return record.dispatchedAt;
+    case "unknown":
+      return record.since;
+    case "settled":
+      return record.settledAt;
+    case "released":
+      return record.releasedAt;
+  }
+}
+
+function effectState(record: LiveRecord): OperationStatus["effects"][number]["state"] {
+  switch (record.state) {
+    case "in-flight":
+      return "open";
+    case "unknown":
+      return "unknown";
+    case "settled":
+      return "committed";
+    case "released":
+      return "failed";
+  }
+}

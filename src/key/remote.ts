@@ -1,0 +1,141 @@
+/** The key object as seen from outside it: both ways to run an operation, behind one port. */
+import type { Evidence, UnknownReason } from "../core/entry.ts";
+import type { Grant } from "../core/event.ts";
+import { RETRY_UNKNOWN_S, STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
+import type {
+  Begun,
+  Claim,
+  Closing,
+  FreshAnswer,
+  KeyPort,
+  Look,
+  Operation,
+  OriginPort,
+  Renewal,
+  Settling,
+  Submitted,
+} from "../core/ports.ts";
+import { lostAnswer } from "../core/problem.ts";
+import type { Token } from "../core/record.ts";
+import { submit } from "./execute.ts";
+import type { KeyObjectShell } from "./key-object.ts";
+import { refuseStore } from "./local-claim.ts";
+import { type Ask, readBegun, requestFor } from "./wire.ts";
+
+type Objects = DurableObjectNamespace<KeyObjectShell<unknown>>;
+type Stub = DurableObjectStub<KeyObjectShell<unknown>>;
+
+/** `sent`: whether the object may have got one of the calls. */
+type Called<Result> = { kind: "answered"; result: Result } | { kind: "failed"; sent: boolean };
+
+/** The platform says of an error what it knows (Durable Objects, error handling). */
+type Flags = { retryable?: unknown; overloaded?: unknown; durableObjectReset?: unknown };
+
+/**
+ * Calls an object, again with a new stub where the platform says that the old one is broken or the line was lost. Every call
+ * is one that may be repeated: `begin` carries its nonce, the others their token.
+ */
+async function callObject<Result>(
+  objects: Objects,
+  name: string,
+  call: (stub: Stub) => Promise<Result>,
+): Promise<Called<Result>> {
+  let sent = false;
+  for (let tries = 1; ; tries++) {
+    try {
+      return { kind: "answered", result: await call(objects.getByName(name)) };
+    } catch (error) {
+      const flags = error as Flags;
+      // An overloaded object refuses a call before it is delivered.
+      if (flags.overloaded !== true) sent = true;
+      const mayRepeat = flags.retryable === true || flags.durableObjectReset === true;
+      if (flags.overloaded === true || !mayRepeat || tries === STORE_TRIES_MAX)
+        return { kind: "failed", sent };
+      await new Promise((resolve) =>
+        setTimeout(resolve, STORE_PAUSE_MS * 2 ** tries * (0.5 + Math.random())),
+      );
+    }
+  }
+}
+
+async function ask(objects: Objects, what: Ask, operation: Operation): Promise<Called<Begun>> {
+  return callObject(objects, operation.name, async (stub) =>
+    readBegun(await stub.fetch(requestFor(what, operation))),
+  );
+}
+
+/** Step 4: hands an operation to its key. `executor = "object"`: the object runs it, and one call does it all. */
+async function submitToObject(objects: Objects, operation: Operation): Promise<Submitted> {
+  const called = await ask(objects, "submit", operation);
+  if (called.kind === "failed") {
+    // Whether the object got as far as the origin is not known here; the next try with this key finds out.
+    return called.sent ? { kind: "refused", problem: lostAnswer(false, RETRY_UNKNOWN_S) } : refuseStore();
+  }
+  return called.result.kind === "run" ? refuseStore() : called.result;
+}
+
+/** The claim on a key, held from outside its object. */
+class RemoteClaim implements Claim {
+  readonly #objects: Objects;
+  readonly #operation: Operation;
+
+  constructor(objects: Objects, operation: Operation) {
+    this.#objects = objects;
+    this.#operation = operation;
+  }
+
+  /** A claim that can't be made means that nothing was sent: only the holder of a grant dispatches. */
+  async begin(operation: Operation): Promise<Begun> {
+    const called = await ask(this.#objects, "begin", operation);
+    return called.kind === "failed" ? refuseStore() : called.result;
+  }
+
+  renew(token: Token): Promise<Renewal> {
+    return this.#call<Renewal>("failed", (stub) => stub.renew(this.#operation.route, token));
+  }
+
+  settle(
+    grant: Pick<Grant, "token" | "effect">,
+    answer: FreshAnswer,
+    operation: Operation,
+  ): Promise<Settling> {
+    const { token, effect } = grant;
+    // The object has no use for the request's body again.
+    const bodiless = { ...operation, request: { ...operation.request, body: new Uint8Array() } };
+    return this.#call<Settling>({ kind: "failed" }, (stub) =>
+      stub.settle(operation.route, { token, effect }, answer, bodiless),
+    );
+  }
+
+  report(token: Token, reason: UnknownReason): Promise<Closing> {
+    return this.#call<Closing>("failed", (stub) => stub.closeUnknown(this.#operation.route, token, reason));
+  }
+
+  release(token: Token, evidence: Evidence): Promise<Closing> {
+    return this.#call<Closing>("failed", (stub) => stub.release(this.#operation.route, token, evidence));
+  }
+
+  async #call<Result>(failed: Result, call: (stub: Stub) => Promise<Result>): Promise<Result> {
+    const called = await callObject(this.#objects, this.#operation.name, call);
+    return called.kind === "failed" ? failed : called.result;
+  }
+}
+
+/** `keepAlive` is the request's own `waitUntil`: with `executor = "worker"` the work goes on after the caller has left. */
+export function openKeyPort(
+  objects: Objects,
+  origin: OriginPort,
+  keepAlive: (work: Promise<unknown>) => void,
+): KeyPort {
+  return {
+    submit(operation, policy) {
+      if (policy.executor === "object") return submitToObject(objects, operation);
+      const claim = new RemoteClaim(objects, operation);
+      return submit({ claim, origin, keepAlive, ended: () => undefined }, operation, policy);
+    },
+    async look(name, waitMs) {
+      const called = await callObject<Look>(objects, name, async (stub) => await stub.look(waitMs));
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+  };
+}

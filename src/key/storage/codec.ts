@@ -1,0 +1,128 @@
+/**
+ * The record as storage holds it. Every read and every write is checked: what this version can't read in full is never
+ * treated as absent, and what it could not read back is never written.
+ */
+import {
+  type Answer,
+  type LiveRecord,
+  RECORD_VERSION,
+  type Released,
+  type Settled,
+  type Stream,
+  type Terms,
+} from "../../core/record.ts";
+
+export type Decoded = { kind: "absent" } | { kind: "record"; record: LiveRecord } | { kind: "unreadable" };
+
+/** Reads a stored value. `unreadable`: written by a newer version, or not a record. */
+export function decodeRecord(stored: unknown): Decoded {
+  if (stored === undefined) return { kind: "absent" };
+  return isRecord(stored) ? { kind: "record", record: stored } : { kind: "unreadable" };
+}
+
+/** Gives the value to store. Throws where it could not be read back: that is a defect, and nothing has been written yet. */
+export function encodeRecord(record: LiveRecord): LiveRecord {
+  if (!isRecord(record)) throw new Error("a record that cannot be read back is not written");
+  return record;
+}
+
+type Shape = Readonly<Record<string, unknown>>;
+
+function isShape(value: unknown): value is Shape {
+  return typeof value === "object" && value !== null;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.length > 0;
+}
+
+/** Times and counts: whole, not negative, exact. */
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isRecord(value: unknown): value is LiveRecord {
+  return isShape(value) && isLife(value) && isState(value);
+}
+
+function isLife(value: Shape): boolean {
+  return (
+    value.v === RECORD_VERSION &&
+    [value.inc, value.nonce, value.effect, value.owner, value.route, value.fp].every(isText) &&
+    [value.n, value.bornAt, value.dispatchedAt, value.t].every(isCount) &&
+    isTerms(value.terms) &&
+    Array.isArray(value.outbox) &&
+    value.outbox.every(isStream)
+  );
+}
+
+function isTerms(value: unknown): value is Terms {
+  return (
+    isShape(value) &&
+    (value.executor === "object" || value.executor === "worker") &&
+    (value.onCrash === "hold" || value.onCrash === "retry") &&
+    (value.probeDelayMs === null || isCount(value.probeDelayMs)) &&
+    [value.fingerprint, value.windowMs, value.quarantineMs, value.leaseMs, value.executionMsMax].every(
+      isCount,
+    )
+  );
+}
+
+function isStream(value: unknown): value is Stream {
+  return (
+    isShape(value) &&
+    isText(value.inc) &&
+    isCount(value.acked) &&
+    isText(value.head) &&
+    Array.isArray(value.entries) &&
+    value.entries.every((entry) => isShape(entry) && isText(entry.type) && isCount(entry.at))
+  );
+}
+
+function isState(value: Shape): boolean {
+  switch (value.state as LiveRecord["state"]) {
+    case "in-flight":
+      return isCount(value.leaseUntil) && isCount(value.executionUntil);
+    case "unknown":
+      return (
+        isCount(value.since) &&
+        isText(value.reason) &&
+        isCount(value.probes) &&
+        (value.probeDue === null || isCount(value.probeDue)) &&
+        isShape(value.proposal) &&
+        (value.proposal.by === "nobody" || value.proposal.by === "operators")
+      );
+    case "settled":
+      return (
+        isCount(value["settledAt" satisfies keyof Settled]) && isText(value.actor) && isAnswer(value.answer)
+      );
+    case "released":
+      return isCount(value["releasedAt" satisfies keyof Released]) && isText(value.evidence);
+    default:
+      return false;
+  }
+}
+
+function isAnswer(value: unknown): value is Answer {
+  if (!isShape(value)) return false;
+  switch (value.kind as Answer["kind"]) {
+    case "lost":
+      return true;
+    case "not-kept":
+      return isCount(value.status) && isCount(value.size) && isText(value.digest);
+    case "kept":
+      return isCount(value.status) && isCount(value.size) && isText(value.digest) && isSealed(value.sealed);
+    default:
+      return false;
+  }
+}
+
+function isSealed(value: unknown): boolean {
+  return (
+    isShape(value) &&
+    isText(value.key) &&
+    value.salt instanceof Uint8Array &&
+    value.head instanceof Uint8Array &&
+    (value.body === "inline" || (value.body === "rows" && isCount(value.chunks)))
+  );
+}

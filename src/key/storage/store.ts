@@ -1,0 +1,129 @@
+/**
+ * The key object's storage: one value `record`, rows `body:n` of a large answer, one alarm. The only home of storage keys.
+ *
+ * Every change is one `transactionSync`: load, step, store, arm. Nothing is awaited in between, so no other event can come
+ * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
+ */
+import type { Event } from "../../core/event.ts";
+import { ABSENT, type KeyRecord, type Token, tokenOf } from "../../core/record.ts";
+import { alarmOf, type Step, step } from "../../core/step.ts";
+import { decodeRecord, encodeRecord } from "./codec.ts";
+
+const RECORD = "record";
+const rowKey = (index: number): string => `body:${index}`;
+
+export type Loaded = { kind: "readable"; record: KeyRecord } | { kind: "unreadable" };
+
+/** `failed`: storage refused; nothing was written. */
+export type Transacted =
+  | { kind: "stepped"; before: KeyRecord; step: Step }
+  | { kind: "unreadable" }
+  | { kind: "failed" };
+
+type Acknowledged = { inc: string; seq: number; head: string };
+
+export class KeyStore {
+  readonly #storage: DurableObjectStorage;
+  /** When the alarm stands; null: none. Undefined until this life of the object has asked. */
+  #armed: number | null | undefined;
+  /**
+   * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
+   * sake: a row costs more than a repeated delivery, which the ledger drops.
+   */
+  readonly #acknowledged = new Map<string, Acknowledged>();
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+  }
+
+  /** To be awaited first by every event: learns when the alarm stands, so that a missing one is armed again. */
+  async ready(): Promise<void> {
+    if (this.#armed === undefined) {
+      this.#armed = this.#storage.kv.get(RECORD) === undefined ? null : await this.#storage.getAlarm();
+    }
+  }
+
+  load(): Loaded {
+    const decoded = decodeRecord(this.#storage.kv.get(RECORD));
+    if (decoded.kind === "unreadable") return decoded;
+    if (decoded.kind === "absent") return { kind: "readable", record: ABSENT };
+    let record: KeyRecord = decoded.record;
+    for (const ack of this.#acknowledged.values()) {
+      record = step(record, { do: "acknowledge", ...ack }, Date.now()).record;
+    }
+    return { kind: "readable", record };
+  }
+
+  /**
+   * Steps the record by one event, and first by `orphan` where it shows an attempt of this object's own in flight that nobody
+   * runs. `rows` are stored with a record that names them. A record that would end here is left for `wipe`.
+   */
+  transact(
+    event: Event,
+    isRunning: (token: Token) => boolean,
+    rows: readonly ArrayBuffer[] = [],
+  ): Transacted {
+    try {
+      return this.#storage.transactionSync(() => {
+        const loaded = this.load();
+        if (loaded.kind === "unreadable") return loaded;
+        const before = loaded.record;
+        const now = Date.now();
+        const attended = isOrphaned(before, isRunning) ? step(before, { do: "orphan" }, now).record : before;
+        const stepped = step(attended, event, now);
+        if (stepped.record !== before && stepped.record.state !== "absent") {
+          rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
+          this.#storage.kv.put(RECORD, encodeRecord(stepped.record));
+        }
+        this.#arm(stepped.alarm);
+        return { kind: "stepped", before, step: stepped };
+      });
+    } catch {
+      this.#armed = undefined;
+      return { kind: "failed" };
+    }
+  }
+
+  readRow(index: number): ArrayBuffer | undefined {
+    return this.#storage.kv.get<ArrayBuffer>(rowKey(index));
+  }
+
+  noteAcknowledged(inc: string, seq: number, head: string): void {
+    this.#acknowledged.set(inc, { inc, seq, head });
+  }
+
+  /** The alarm has just run: none stands. */
+  noteAlarmRan(): void {
+    this.#armed = null;
+  }
+
+  /** Arms the alarm for what is due next, but not before a time. */
+  armAgain(notBefore: number): void {
+    const loaded = this.load();
+    const due = loaded.kind === "unreadable" ? notBefore : alarmOf(loaded.record);
+    if (due !== null) this.#arm(Math.max(due, notBefore));
+  }
+
+  /** Ends the record, its rows and its alarm in one atomic step. */
+  async wipe(): Promise<void> {
+    await this.#storage.deleteAll();
+    this.#armed = null;
+    this.#acknowledged.clear();
+  }
+
+  /** One alarm serves all due times. One that stands earlier is left: it looks again when it runs, and each move costs a row. */
+  #arm(due: number | null): void {
+    const armed = this.#armed ?? null;
+    if (due === null || (armed !== null && armed <= due)) return;
+    // Part of the transaction around it; a failure surfaces there or breaks the object, and the next access arms again.
+    this.#storage.setAlarm(due).catch(() => {
+      this.#armed = undefined;
+    });
+    this.#armed = due;
+  }
+}
+
+/** The object restarted while it ran this attempt: nobody will ever settle it. */
+function isOrphaned(record: KeyRecord, isRunning: (token: Token) => boolean): boolean {
+  return record.state === "in-flight" && record.terms.executor === "object" && !isRunning(tokenOf(record));
+}

@@ -1,0 +1,69 @@
+/**
+ * How an operation travels to its key object and the outcome back: one request and one response of `stub.fetch`, which costs
+ * less than a method call and passes bodies on without copying them. The body is the body; the rest is JSON in one field.
+ */
+import { isBodiless } from "../core/http/outcome.ts";
+import { CACHED_ANSWER_BYTES_MAX } from "../core/limits.ts";
+import type { Begun, Given, Operation } from "../core/ports.ts";
+
+const FIELD = "oncegate";
+
+/** What the object is asked: to run the whole operation, or only to claim the key for a caller that runs it. */
+export type Ask = "submit" | "begin";
+
+const EMPTY = new Uint8Array();
+
+/** JSON in visible ASCII, as a field value has to be. */
+function toField(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[^\x20-\x7e]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function fromField(headers: Headers): unknown {
+  return JSON.parse(headers.get(FIELD) ?? "null");
+}
+
+export function requestFor(ask: Ask, operation: Operation): Request {
+  const { body, ...request } = operation.request;
+  const field = toField({ ...operation, request });
+  // A claim alone needs no body: its caller has it.
+  const init = ask === "submit" && body.byteLength > 0 ? { body } : {};
+  return new Request(`https://key/${ask}`, { method: "POST", headers: { [FIELD]: field }, ...init });
+}
+
+/** Both ends are this file: what comes in is what the other end wrote. */
+export async function readOperation(request: Request): Promise<Operation> {
+  const operation = fromField(request.headers) as Operation;
+  const body = request.body === null ? new Uint8Array() : new Uint8Array(await request.arrayBuffer());
+  return { ...operation, request: { ...operation.request, body } };
+}
+
+export function responseFor(begun: Begun): Response {
+  if (!("given" in begun)) return new Response(null, { headers: { [FIELD]: toField(begun) } });
+  const { given, ...rest } = begun;
+  const { body, ...head } = given;
+  const size = body instanceof Uint8Array ? body.byteLength : null;
+  const field = toField({ ...rest, given: { ...head, size } });
+  return new Response(isEmpty(given) ? null : body, { headers: { [FIELD]: field } });
+}
+
+function isEmpty(given: Given): boolean {
+  return isBodiless(given.status) || (given.body instanceof Uint8Array && given.body.byteLength === 0);
+}
+
+type Head = Omit<Given, "body"> & { size: number | null };
+
+/** The outcome. A small replay is read here, for the isolate's memory; any other body is read as it is passed on. */
+export async function readBegun(response: Response): Promise<Begun> {
+  const begun = fromField(response.headers) as
+    | Exclude<Begun, { given: Given }>
+    | { kind: "replayed"; given: Head };
+  if (!("given" in begun)) return begun;
+  const { size, ...head } = begun.given;
+  const isSmall = begun.kind === "replayed" && size !== null && size <= CACHED_ANSWER_BYTES_MAX;
+  const body =
+    response.body === null ? EMPTY : isSmall ? new Uint8Array(await response.arrayBuffer()) : response.body;
+  return { ...begun, given: { ...head, body } } as Begun;
+}

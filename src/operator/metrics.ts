@@ -1,0 +1,24 @@
+/** `GET /metrics`: OpenMetrics text of what this isolate has counted. */
+
+export type Metrics = {
+  isolate: string;
+  answers: readonly { route: string; mark: string; count: number }[];
+  cacheBytes: number;
+};
+
+export function writeMetrics({ isolate, answers, cacheBytes }: Metrics): string {
+  const lines = [
+    "# TYPE oncegate_answers counter",
+    "# HELP oncegate_answers Answers since this isolate started, by route and Idempotency-Status.",
+    ...answers.map(
+      ({ route, mark, count }) =>
+        `oncegate_answers_total{isolate="${isolate}",route="${route}",status="${mark}"} ${count}`,
+    ),
+    "# TYPE oncegate_cache_bytes gauge",
+    "# UNIT oncegate_cache_bytes bytes",
+    "# HELP oncegate_cache_bytes Settled answers held in this isolate's memory.",
+    `oncegate_cache_bytes{isolate="${isolate}"} ${cacheBytes}`,
+    "# EOF",
+  ];
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,87 @@
+/**
+ * Step 6: one request to the origin, sent once. Redirects are answers, a deadline covers headers and body, and every fault comes
+ * back as a value: the runtime marks lost answers "retryable", and an exception that escaped from here would be repeated.
+ */
+import type { Pairs } from "../core/http/headers.ts";
+import { EFFECT_TOKEN_MS } from "../core/limits.ts";
+import type { OriginAddress } from "../core/policy.ts";
+import type { Attempt, Budget, Came, Keyring, OriginPort, OriginRequest } from "../core/ports.ts";
+import { type Clock, startClock } from "./clock.ts";
+import { readBody } from "./read-body.ts";
+
+/** How a request leaves: `fetch` for an address, the binding's own for another Worker. */
+export type Send = (url: string, init: RequestInit) => Promise<Response>;
+
+/** The URL of a target at the origin. The target was normalised once and is not read again here. */
+export function originUrl(address: OriginAddress, target: string): string {
+  return `${address.kind === "url" ? address.base : "https://origin"}${address.prefix}${target}`;
+}
+
+export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring): OriginPort {
+  return {
+    async dispatch(request, attempt, budget, stop) {
+      const clock = startClock(budget.budgetMs, stop);
+      const came = await exchange(request, attempt, budget, clock);
+      if (came.kind !== "open") clock.end();
+      return came;
+    },
+  };
+
+  async function exchange(
+    request: OriginRequest,
+    attempt: Attempt,
+    budget: Budget,
+    clock: Clock,
+  ): Promise<Came> {
+    let response: Response;
+    try {
+      const headers = await headersOf(request, attempt);
+      const url = originUrl(address, request.target);
+      const body = request.body.byteLength > 0 ? { body: request.body } : {};
+      const init = {
+        method: request.method,
+        headers,
+        redirect: "manual",
+        signal: clock.signal,
+        ...body,
+      } as const;
+      response = await send(url, init);
+    } catch {
+      // Nothing tells a request that never left from one whose answer was lost: a refused connection looks like a cut one.
+      return { kind: "lost", reason: clock.isOver() ? "timeout" : "connection-lost" };
+    }
+    return readAnswer(response, budget, clock);
+  }
+
+  async function headersOf(request: OriginRequest, attempt: Attempt): Promise<Headers> {
+    const headers = new Headers(request.headers as [string, string][]);
+    headers.set("Effect-Id", attempt.effect);
+    headers.set("Effect-Attempt", String(attempt.n));
+    const expiresAt = Date.now() + EFFECT_TOKEN_MS;
+    const token = await keyring.effectToken(attempt.name, attempt.effect, attempt.n, expiresAt);
+    headers.set("Effect-Token", token);
+    return headers;
+  }
+}
+
+async function readAnswer(response: Response, budget: Budget, clock: Clock): Promise<Came> {
+  const { status } = response;
+  const headers: Pairs = [...response.headers];
+  if (isEventStream(response.headers) && response.body !== null) {
+    clock.restart(budget.streamMs);
+    return { kind: "open", status, headers, body: clock.guard(response.body) };
+  }
+  const read = await readBody(response, budget.bodyBytesMax);
+  switch (read.kind) {
+    case "whole":
+      return { kind: "whole", status, headers, body: read.bytes, evidence: null };
+    case "over":
+      return { kind: "open", status, headers, body: clock.guard(read.stream) };
+    case "broken":
+      return { kind: "lost", reason: clock.isOver() ? "timeout" : "body-broken" };
+  }
+}
+
+function isEventStream(headers: Headers): boolean {
+  return /^\s*text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
+}

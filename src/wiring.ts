@@ -1,0 +1,63 @@
+/** Makes the parts of an isolate from its bindings, once: the only place that knows which thing stands behind which port. */
+import { makeKeyring } from "./config/keyring.ts";
+import { loadConfig } from "./config/load.ts";
+import type { Config } from "./core/policy.ts";
+import type { Keyring, OriginPort } from "./core/ports.ts";
+import type { Env } from "./env.ts";
+import { type Gateway, makeGateway } from "./gateway/gateway.ts";
+import { makeRouter, type Serve } from "./gateway/router.ts";
+import type { KeyParts } from "./key/key-object.ts";
+import { noLedger } from "./ledger/none.ts";
+import { openOrigin, originUrl } from "./origin/dispatch.ts";
+import { openQuota } from "./quota/quota-object.ts";
+import { report } from "./report.ts";
+
+/** The name in `wrangler.toml`, which names the ledger where `LEDGER_NAME` doesn't. */
+const WORKER_NAME = "oncegate";
+
+export type Sound = {
+  kind: "sound";
+  config: Config;
+  gateway: Gateway;
+  serve: Serve;
+  origin: OriginPort;
+  keyParts: KeyParts;
+};
+
+export type Wiring = Sound | { kind: "misconfigured" };
+
+/** One entry per bindings object, so one per isolate; a result, never a promise, because a promise belongs to one request. */
+const wirings = new WeakMap<Env, Wiring>();
+
+export async function wire(env: Env): Promise<Wiring> {
+  const known = wirings.get(env);
+  if (known !== undefined) return known;
+  const made = await makeWiring(env);
+  // Two first requests may both have made one: the first stays, so that all share one cache.
+  const first = wirings.get(env) ?? made;
+  wirings.set(env, first);
+  return first;
+}
+
+async function makeWiring(env: Env): Promise<Wiring> {
+  const loaded = loadConfig(env, WORKER_NAME);
+  if (loaded.kind === "misconfigured") {
+    for (const mistake of loaded.mistakes) report("misconfigured", { mistake });
+    return { kind: "misconfigured" };
+  }
+  const { config } = loaded;
+  const keyring = await makeKeyring(config.secrets);
+  return makeSound(env, config, keyring);
+}
+
+function makeSound(env: Env, config: Config, keyring: Keyring): Sound {
+  const binding = config.origin.kind === "binding" ? env.ORIGIN : undefined;
+  const send = (input: RequestInfo, init: RequestInit): Promise<Response> =>
+    binding === undefined ? fetch(input, init) : binding.fetch(input, init);
+  const origin = openOrigin(config.origin, send, keyring);
+  const url = (target: string): string => originUrl(config.origin, target);
+  const gateway = makeGateway({ config, keyring, send, originUrl: url, report });
+  const quota = openQuota(env.QUOTAS, keyring.name);
+  const keyParts: KeyParts = { route: gateway.policyOf, keyring, origin, ledger: noLedger, quota, report };
+  return { kind: "sound", config, gateway, serve: makeRouter(config.prefix), origin, keyParts };
+}

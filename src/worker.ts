@@ -1,0 +1,58 @@
+/** What wrangler deploys. Wires ports and decides nothing. */
+import { problem } from "./core/problem.ts";
+import type { Env } from "./env.ts";
+import { replyProblem } from "./gateway/reply.ts";
+import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
+import { openKeyPort } from "./key/remote.ts";
+import { isDatabaseUp } from "./ledger/d1.ts";
+import { answerOperator } from "./operator/endpoints.ts";
+import { type Sound, wire } from "./wiring.ts";
+
+export { QuotaObject } from "./quota/quota-object.ts";
+
+/** Where problem pages would be, were there a sound configuration to say so. */
+const DEFAULT_PREFIX = "/_oncegate";
+
+/** Tells the isolates of one deployment apart in metrics. */
+const isolates = new WeakMap<Sound, string>();
+
+export class KeyObject extends KeyObjectShell<Env> {
+  protected override async parts(): Promise<KeyParts> {
+    const wiring = await wire(this.env);
+    if (wiring.kind === "misconfigured") throw new Error("misconfigured");
+    return wiring.keyParts;
+  }
+}
+
+async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
+  const wiring = await wire(env);
+  if (wiring.kind === "misconfigured") return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
+  const keys = openKeyPort(env.KEYS, wiring.origin, (work) => ctx.waitUntil(work));
+  return wiring.serve(request, {
+    gateway: wiring.gateway,
+    keys,
+    isDatabaseUp: () => isDatabaseUp(env.DB),
+    operator: (asked) => answerOperator(asked, deskOf(wiring)),
+  });
+}
+
+function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {
+  const { gateway, config } = wiring;
+  const isolate = isolates.get(wiring) ?? crypto.randomUUID();
+  isolates.set(wiring, isolate);
+  return {
+    operators: config.secrets.operators,
+    prefix: gateway.prefix,
+    readMetrics: () => ({ isolate, answers: gateway.counters.read(), cacheBytes: gateway.cache.bytes }),
+    refuse: (refusal) => replyProblem(refusal, gateway.prefix, null),
+  };
+}
+
+export default {
+  async fetch(request, env, ctx) {
+    const work = serve(request, env, ctx);
+    // A client that leaves cancels nothing: what has begun is finished and stored.
+    ctx.waitUntil(work);
+    return work;
+  },
+} satisfies ExportedHandler<Env>;
