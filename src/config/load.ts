@@ -4,7 +4,7 @@ import * as v from "valibot";
 import type { Config, OriginAddress } from "../core/policy.ts";
 import * as bounds from "./bounds.ts";
 import { findValue, type Place, type Showing, writeMistake } from "./mistake.ts";
-import { readRoute, readRouteId } from "./route.ts";
+import { readRoute, readRouteId } from "./route/route.ts";
 import { makeSecrets, secretEntries, splitKeys } from "./secrets.ts";
 import { EFFECT_TABLES, SECRETS, SETTINGS as SET, SINKS } from "./settings.ts";
 import * as shape from "./shape.ts";

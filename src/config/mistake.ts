@@ -4,7 +4,7 @@
  * contains.
  */
 
-import { ROUTE_SETTINGS } from "./route-settings.ts";
+import { ROUTE_SETTINGS } from "./route/route-settings.ts";
 import { type Setting, writeToml } from "./setting.ts";
 import { OPERATOR_MEMBERS, SETTINGS } from "./settings.ts";
 import { isTable } from "./shape.ts";

@@ -5,7 +5,7 @@
  */
 
 import * as bounds from "./bounds.ts";
-import { ROUTE_SETTINGS } from "./route-settings.ts";
+import { ROUTE_SETTINGS } from "./route/route-settings.ts";
 import type { Setting } from "./setting.ts";
 import { allowDuration, allowOneOf, allowWhole, derived, given, none, required, span } from "./setting.ts";
 

@@ -128,7 +128,7 @@ export function readPrefix(given: unknown): string | null {
   return isPlainPath(given) ? given : null;
 }
 
-/** A path with a query at most, whose braces hold known placeholders only (CONTRACT 6, probe). */
+/** A path with a query at most, whose braces hold known placeholders only. */
 export function readTemplate(given: unknown): string | null {
   if (typeof given !== "string" || given.length > bounds.TEXT_LENGTH.max) return null;
   const filled = given.replace(/\{(?:effect_id|attempt|operation_id)\}/g, "0");
@@ -156,7 +156,7 @@ function isPlainPath(path: string): boolean {
  * reading only.
  */
 function isPath(path: string): boolean {
-  const segment = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+";
+  const segment = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%(?!2[EeFf]|5[Cc]|00)[0-9A-Fa-f]{2})+";
   return new RegExp(`^(?:/(?!\\.{1,2}(?:/|$))${segment})+$`).test(path);
 }
 

@@ -117,3 +117,8 @@ export function fromBase64Url(text: string): Uint8Array | null {
   const padded = text.replaceAll("-", "+").replaceAll("_", "/") + "=".repeat((4 - (text.length % 4)) % 4);
   return fromBase64(padded);
 }
+
+/** SHA-256 as lower-case hex. */
+export async function sha256Hex(bytes: Uint8Array): Promise<string> {
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}

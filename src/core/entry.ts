@@ -5,7 +5,7 @@
 
 export const ENTRY_VERSION = 1;
 
-/** Every dispatch of a guarded request is an effect of this capability (CONTRACT 5). */
+/** Every dispatch of a guarded request is an effect of this capability. */
 export const DISPATCH_CAPABILITY = "origin.request";
 
 /** Why an outcome is unknown. */
@@ -27,7 +27,7 @@ export type UnknownReason =
   /** The answer came, but it could not be stored. */
   | "store-failed";
 
-/** What proves that an attempt had no effect, strongest first (DESIGN 3.4). */
+/** What proves that an attempt had no effect, strongest first. */
 export type Evidence =
   | "never-dispatched"
   | "sealed-none"
@@ -89,7 +89,7 @@ export type Place = { stream: string; seq: number; prev: string };
 export const STREAM_START = "0".repeat(64);
 
 /**
- * The members of an entry that its key object answers for, in their fixed order, absent ones left out (CONTRACT 6).
+ * The members of an entry that its key object answers for, in their fixed order, absent ones left out.
  * The sequencer puts `shard` and `index` behind `v`; a stream's hashes are taken over this text, without them, so that
  * a stream can be checked whatever shard it went to.
  */

@@ -5,7 +5,7 @@
 
 export type Method = "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Who a key belongs to (CONTRACT 2, `principal`). Header and cookie names are as configured, header names lower-case. */
+/** Who a key belongs to. Header and cookie names are as configured, header names lower-case. */
 export type PrincipalRule =
   | { from: "credential"; headers: readonly string[] }
   | { from: "header"; name: string }

@@ -1,5 +1,5 @@
 /**
- * The catalogue of refusals: the only home of HTTP status and problem text (CONTRACT 3, RFC 9457). The order of
+ * The catalogue of refusals: the only home of HTTP status and problem text (RFC 9457). The order of
  * the first part is the order of checks and part of the contract. Text is fixed per slug: nothing from a
  * request, an exception or the origin is ever put into it. A slug is never renamed or reused.
  */
@@ -232,7 +232,7 @@ export function problem(slug: Slug, retryAfterS: number | null = null, extras: P
   return { slug, status: row.status, mark: row.mark, retryAfterS, extras };
 }
 
-/** The same unknown outcome as its own first caller is told it: 504 after silence, 502 otherwise (CONTRACT 3). */
+/** The same unknown outcome as its own first caller is told it: 504 after silence, 502 otherwise. */
 export function lostAnswer(timedOut: boolean, retryAfterS: number): Problem {
   return { ...problem("outcome-unknown", retryAfterS), status: timedOut ? 504 : 502 };
 }

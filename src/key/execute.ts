@@ -3,7 +3,7 @@
  * the grant is durable before the origin hears anything, the answer is durable before the caller hears anything.
  */
 
-import { sha256Hex } from "../core/digest.ts";
+import { sha256Hex } from "../core/bytes.ts";
 import type { UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
 import { pairsForClient, pairsToKeep } from "../core/http/headers.ts";

@@ -1,4 +1,4 @@
-/** Operator tokens: `id.secret`, of which only the SHA-256 of the secret is configured (CONTRACT 4, S22). */
+/** Operator tokens: `id.secret`, of which only the SHA-256 of the secret is configured. */
 import { fromHex } from "../core/bytes.ts";
 import type { OperatorToken } from "../core/policy.ts";
 

@@ -87,7 +87,7 @@ describe("a mistaken route", () => {
     ["release_statuses[0]", [600], "600; allowed: a list of up to 64 statuses"],
     ["release_statuses[0]", ["429"], '"429"; allowed: a list of up to 64 statuses'],
     ["release_statuses[1]", [429, 429], "429; allowed: a list of up to 64 statuses"],
-    ...[502, 504, 520, 523, 527, 530].map((status): [string, unknown, string] => [
+    ...[502, 504, 520, 521, 522, 523, 524, 525, 526, 527, 530].map((status): [string, unknown, string] => [
       "release_statuses[0]",
       [status],
       `${status}; allowed: a list of up to 64 statuses from 400 to 599, none of 502, 504, 520 to 527 and 530`,
@@ -143,6 +143,12 @@ describe("a mistaken route", () => {
     ["principal.jwks_url", { ...JWT, jwks_url: "http://id.example" }, "allowed: an https URL"],
     ["principal.jwks_url", { ...JWT, jwks_url: undefined }, "not given; allowed: an https URL"],
     ["principal.jwks_url", { ...JWT, secret: "JWT_KEY" }, "exactly one of jwks_url and secret"],
+    ["principal.jwks_url", { ...JWT, jwks_url: "http://localhost.example" }, "allowed: an https URL"],
+    [
+      "principal.jwks_url",
+      { ...JWT, jwks_url: "https://u:p@id.example" },
+      '"https://(not shown)@id.example"',
+    ],
     ["principal.issuer", { ...JWT, issuer: undefined }, "not given; allowed: text of 1 to 512"],
     ["principal.audience", { ...JWT, audience: ["a"] }, '["a"]; allowed: text of 1 to 512'],
     ["principal.claims", { ...JWT, claims: [] }, "[]; allowed: a list of 1 to 8 claim names"],

@@ -6,7 +6,7 @@ const ATTEMPT = { at: 1_700_000_000_123, effect: "ef_1", attempt: 2 };
 const FP = "f".repeat(64);
 const DIGEST = "d".repeat(64);
 
-/** The order of CONTRACT 6, without what the sequencer adds (`shard`, `index`). */
+/** The fixed order, without what the sequencer adds (`shard`, `index`). */
 const ORDER =
   "v at type stream seq prev effect_id attempt capability phase target cost digest fp status answer_digest evidence actor code".split(
     " ",

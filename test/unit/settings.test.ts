@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { ROUTE_SETTINGS } from "../../src/config/route-settings.ts";
+import { ROUTE_SETTINGS } from "../../src/config/route/route-settings.ts";
 import type { Json, Setting } from "../../src/config/setting.ts";
 import { listTables, SECRETS, SETTINGS } from "../../src/config/settings.ts";
 

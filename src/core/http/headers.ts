@@ -21,7 +21,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Lower-case names that only the gateway sets (CONTRACT section 3): copies from elsewhere prove nothing. */
+/** Lower-case names that only the gateway sets: copies from elsewhere prove nothing. */
 export const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
   "idempotency-status",
   "idempotency-replayed",
@@ -68,7 +68,7 @@ const PROTECTED_PREFIXES = [
   "x-forwarded",
 ];
 
-/** About one exchange only (CONTRACT section 3), so never part of a stored answer. */
+/** About one exchange only, so never part of a stored answer. */
 const NOT_KEPT: ReadonlySet<string> = new Set([
   "age",
   "alt-svc",
@@ -157,7 +157,7 @@ export function pairsForClient(pairs: Pairs): Pairs {
 
 /**
  * What of an origin's fields is stored and replayed: what the first caller gets, less what is about that
- * exchange only (CONTRACT section 3). `Set-Cookie` stays with `cookies`. The first request id is kept as
+ * exchange only. `Set-Cookie` stays with `cookies`. The first request id is kept as
  * `Idempotency-Original-Request-Id`, further ones are not. `Cache-Control` is left out: every replay is
  * `no-store`.
  */

@@ -1,4 +1,4 @@
-/** What an origin's answer means for its key, under the route's policy (CONTRACT 3, "What is stored and replayed"). */
+/** What an origin's answer means for its key, under the route's policy. */
 import type { Evidence, UnknownReason } from "../entry.ts";
 import type { RoutePolicy } from "../policy.ts";
 

@@ -2,8 +2,7 @@
  * Sealed answers: AES-256-GCM under a data key of the record's own. The associated data is everything that makes an answer this
  * answer (object, life, attempt, status, fingerprint, part), so a sealed part moved anywhere else does not open.
  */
-import { encodeUtf8, writeMessage } from "../../core/bytes.ts";
-import { sha256Hex } from "../../core/digest.ts";
+import { encodeUtf8, sha256Hex, writeMessage } from "../../core/bytes.ts";
 import type { Pairs } from "../../core/http/headers.ts";
 import { INLINE_BYTES_MAX, ROW_BYTES_MAX } from "../../core/limits.ts";
 import type { FreshAnswer, Keyring } from "../../core/ports.ts";

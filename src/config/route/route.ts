@@ -1,13 +1,13 @@
 /** One table of `ROUTES` → one policy. */
 
 import * as v from "valibot";
-import type { FingerprintRule, PrincipalRule, ProbeRule, RoutePolicy } from "../core/policy.ts";
-import * as bounds from "./bounds.ts";
+import type { FingerprintRule, PrincipalRule, ProbeRule, RoutePolicy } from "../../core/policy.ts";
+import * as bounds from "../bounds.ts";
+import * as shape from "../shape.ts";
+import { entry, isWhole, list, maybe, oneOf, type Reader, read, table } from "../shape.ts";
+import * as words from "../words.ts";
 import { readPrincipal } from "./route-principal.ts";
 import * as route from "./route-settings.ts";
-import * as shape from "./shape.ts";
-import { entry, isWhole, list, maybe, oneOf, type Reader, read, table } from "./shape.ts";
-import * as words from "./words.ts";
 
 type Env = Readonly<Record<string, unknown>>;
 
@@ -62,8 +62,8 @@ export function readRouteId(given: unknown): string | null {
 
 /**
  * A readable id of at most 64 characters of `[A-Za-z0-9-]`, the same for the same match and the same methods
- * in any order. It is part of every scope, so this function never changes: another result would make every
- * stored key unknown.
+ * in any order. It is part of every scope, so this function never changes: another result would leave every
+ * stored key behind.
  */
 export function deriveRouteId(match: string, methods: readonly string[]): string {
   const slug = match

@@ -1,12 +1,12 @@
 /** `principal`: who a key belongs to. One table per source, told apart by `from`. */
 
 import * as v from "valibot";
-import type { JwtKeys, PrincipalRule } from "../core/policy.ts";
-import * as bounds from "./bounds.ts";
+import type { JwtKeys, PrincipalRule } from "../../core/policy.ts";
+import * as bounds from "../bounds.ts";
+import { SECRETS, SETTINGS } from "../settings.ts";
+import { entry, isTable, list, maybe, type Reader, read, table } from "../shape.ts";
+import { readCookieName, readFreeHeaderName, readSecureUrl, readVisible } from "../words.ts";
 import { ROUTE_SETTINGS as SET } from "./route-settings.ts";
-import { SECRETS, SETTINGS } from "./settings.ts";
-import { entry, isTable, list, maybe, type Reader, read, table } from "./shape.ts";
-import { readCookieName, readFreeHeaderName, readSecureUrl, readVisible } from "./words.ts";
 
 type Env = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 /** The fields of one route and the members of its tables, in the form of `settings.ts`. */
 
-import * as bounds from "./bounds.ts";
+import * as bounds from "../bounds.ts";
 import {
   allowDuration,
   allowOneOf,
@@ -12,7 +12,7 @@ import {
   required,
   type Setting,
   span,
-} from "./setting.ts";
+} from "../setting.ts";
 
 export const METHODS = ["POST", "PUT", "PATCH", "DELETE"] as const;
 export const KEY_RULES = ["required", "optional", "off"] as const;
@@ -114,7 +114,9 @@ export const ROUTE_SETTINGS = {
   },
   "principal.claims": {
     fallback: given(["sub"]),
-    allowed: `a list of ${span(bounds.CLAIMS)} claim names of ${span(bounds.NAME_LENGTH)} visible characters, each once`,
+    allowed:
+      `a list of ${span(bounds.CLAIMS)} claim names of ${span(bounds.NAME_LENGTH)} visible ASCII ` +
+      "characters, each once",
     meaning: "With `jwt`. Several combine.",
   },
   anonymous: {
