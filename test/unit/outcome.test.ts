@@ -27,11 +27,20 @@ describe("an origin's answer", () => {
     for (const policy of [plain, asked, empty]) expect(judgeAnswer(status, policy, null)).toEqual(keep);
   });
 
-  it.each([502, 504, 520, 521, 522, 523, 524, 525, 526, 527, 530])(
+  it.each([502, 504, 520, 522, 524, 527, 530])(
     "of status %i is the path speaking: unknown on every route, listed or not",
     (status) => {
       for (const policy of [plain, asked, empty, generous]) {
         expect(judgeAnswer(status, policy, null)).toEqual(pathSpeaks);
+      }
+    },
+  );
+
+  it.each([521, 523, 525, 526])(
+    "of status %i is the path saying that it never reached the origin: free on every route, listed or not",
+    (status) => {
+      for (const policy of [plain, asked, empty, generous]) {
+        expect(judgeAnswer(status, policy, null)).toEqual(freeBy("never-dispatched"));
       }
     },
   );
@@ -54,7 +63,9 @@ describe("an origin's answer", () => {
   });
 
   it.each([421, 425])("of status %i frees the key even where no list names it", (status) => {
-    expect(judgeAnswer(status, empty, null)).toEqual(freeBy("protocol-none"));
+    for (const policy of [empty, generous]) {
+      expect(judgeAnswer(status, policy, null)).toEqual(freeBy("protocol-none"));
+    }
   });
 
   it.each([401, 429])("of status %i is kept where no list names it", (status) => {

@@ -1,20 +1,25 @@
 /** What holds of a record after any history, and the moves that are not a question of state and event alone. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { STREAM_START } from "../../src/core/entry.ts";
+import { type Entry, STREAM_START } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
+import { OUTBOX_ENTRIES_MAX } from "../../src/core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord, purgeAt, undelivered } from "../../src/core/record.ts";
 import { type Step, step } from "../../src/core/step.ts";
 import {
+  ANSWER,
+  ELSEWHERE,
   EVENT_NAMES,
   EVENTS,
   type EventName,
   HOLD,
+  OLD_EFFECT,
   RETRY,
   SCENES,
   SECOND,
   START,
   type StateName,
+  UNASKED,
 } from "./step-table.ts";
 
 const RUNS = { numRuns: 400 };
@@ -42,12 +47,7 @@ const name = fc.oneof(
   fc.constantFrom("begin", "settle", "acknowledge all", "tick"),
 );
 const move = fc.tuple(name, wait);
-const terms = fc.constantFrom(
-  HOLD,
-  RETRY,
-  { ...HOLD, probeDelayMs: null },
-  { ...RETRY, executionMsMax: HOLD.leaseMs },
-);
+const terms = fc.constantFrom(HOLD, RETRY, ELSEWHERE, UNASKED, { ...RETRY, executionMsMax: HOLD.leaseMs });
 /** Half of the histories begin with a second attempt, so that there is an old token that was once the current one. */
 const start = fc.constantFrom<[EventName, number][]>(
   [],
@@ -90,6 +90,14 @@ function essence(record: LiveRecord) {
 }
 
 const hasEntries = (stream: { entries: readonly unknown[] }) => stream.entries.length > 0;
+
+/** The last entry of a life: of its due time, so that it is the same whenever it is written. */
+const lastOf = (record: LiveRecord): Entry => ({
+  type: "purged",
+  at: purgeAt(record) ?? Number.NaN,
+  effect: record.effect,
+  attempt: record.n,
+});
 
 const isStale = (event: Event, record: LiveRecord): boolean =>
   "token" in event && (event.token.inc !== record.inc || event.token.n !== record.n);
@@ -174,13 +182,17 @@ describe("a record over any history", () => {
       return ({ before, event, after }) => {
         const { record } = after;
         if (record.state === "absent") return;
+        const ended = before.state === "absent" || before.inc === record.inc ? [] : [before];
+        for (const old of ended) told.set(old.inc, [...(told.get(old.inc) ?? []), lastOf(old)]);
         told.set(record.inc, [...(told.get(record.inc) ?? []), ...after.entries]);
         for (const stream of record.outbox) {
           expect(stream.entries).toEqual(told.get(stream.inc)?.slice(stream.acked));
         }
         if (before.state === "absent" || event.do === "acknowledge") return;
         const kept = record.outbox.map((stream) => stream.inc);
-        expect(kept).toEqual(expect.arrayContaining(before.outbox.filter(hasEntries).map((s) => s.inc)));
+        const owed = [...before.outbox.filter(hasEntries), ...ended].map(({ inc }) => inc);
+        expect(kept).toEqual(expect.arrayContaining(owed));
+        for (const stream of record.outbox.slice(0, -1)) expect(stream.entries.at(-1)?.type).toBe("purged");
       };
     });
   });
@@ -188,12 +200,12 @@ describe("a record over any history", () => {
   it("names in every entry the effect of the attempt that the entry numbers", () => {
     holdsAlways(() => {
       const attempts = new Map<string, number>();
-      return ({ after }) => {
+      return ({ event, after }) => {
         if (after.answer.kind === "run") attempts.set(after.answer.grant.effect, after.answer.grant.token.n);
-        for (const entry of after.entries) {
-          // Attempts count from 1: an older one than the first is nobody's.
-          if (entry.attempt < 1) continue;
-          expect([entry.effect, entry.attempt]).toEqual([entry.effect, attempts.get(entry.effect)]);
+        for (const { type, effect, attempt } of after.entries) {
+          // Of an older attempt only its executor knows the effect.
+          if (type === "late") expect(event).toMatchObject({ do: "settle", effect, token: { n: attempt } });
+          else expect([effect, attempt]).toEqual([effect, attempts.get(effect)]);
         }
       };
     });
@@ -204,6 +216,13 @@ describe("a record over any history", () => {
       if (before.state === "absent" || record.state === "absent" || before.inc !== record.inc) return;
       const { v, fp, owner, route, terms, bornAt } = before;
       expect(record).toMatchObject({ v, fp, owner, route, terms, bornAt });
+    });
+  });
+
+  it("has a time for the next probe exactly where its outcome is unknown and its origin can be asked", () => {
+    holdsAlways(() => ({ after: { record } }) => {
+      if (record.state !== "unknown") return;
+      expect(record.probeDue === null).toBe(record.terms.probeDelayMs === null);
     });
   });
 
@@ -243,7 +262,8 @@ describe("a record over any history", () => {
   it("meets every state and every answer but a full outbox in these histories", () => {
     const met = new Set<string>();
     for (const one of fc.sample(history, { numRuns: 1_000, seed: 1 })) {
-      play(one, ({ after }) => {
+      play(one, ({ before, after }) => {
+        if ("inc" in before && "inc" in after.record && before.inc !== after.record.inc) met.add("next life");
         met.add(after.record.state);
         met.add(`answer ${after.answer.kind}`);
         for (const entry of after.entries) met.add(`entry ${entry.type}`);
@@ -255,6 +275,7 @@ describe("a record over any history", () => {
     const entries = "granted settled released unknown late contradiction proposed purged";
     expect([...met].sort()).toEqual(
       [
+        "next life",
         ...states,
         ...answers.split(" ").map((kind) => `answer ${kind}`),
         ...entries.split(" ").map((type) => `entry ${type}`),
@@ -301,15 +322,133 @@ describe("a grant", () => {
     const { record: next } = apply(record, "begin", now);
     if (record.state === "absent" || next.state === "absent") throw new Error("no record");
     expect(next.outbox.map((stream) => [stream.inc, stream.entries.length])).toEqual([
-      [record.inc, 4],
+      [record.inc, 5],
       ["life-99", 1],
     ]);
-    const acked = step(next, { do: "acknowledge", inc: record.inc, seq: 4, head: STREAM_START }, now).record;
+    const acked = step(next, { do: "acknowledge", inc: record.inc, seq: 5, head: STREAM_START }, now).record;
     expect(acked).toMatchObject({ outbox: [{ inc: "life-99", acked: 0 }] });
   });
 });
 
+/** `record` with as many undelivered entries as one key may hold. */
+function fill(record: LiveRecord): LiveRecord {
+  const entry: Entry = { type: "late", answerDigest: null, at: record.t, effect: OLD_EFFECT, attempt: 1 };
+  const more = new Array<Entry>(OUTBOX_ENTRIES_MAX - undelivered(record)).fill(entry);
+  return {
+    ...record,
+    outbox: record.outbox.map((stream) => ({ ...stream, entries: [...stream.entries, ...more] })),
+  };
+}
+
+describe("a late answer", () => {
+  it.each([
+    ["settle, old attempt", 1],
+    ["settle, old life", 2],
+  ] as const)("of [%s] is told under the effect and the number it was dispatched with", (event, attempt) => {
+    const record = live("settled, in window");
+    expect(apply(record, event, record.t).entries).toMatchObject([
+      { type: "late", effect: OLD_EFFECT, attempt, answerDigest: ANSWER.digest },
+    ]);
+  });
+
+  it("is not told where the outbox is full", () => {
+    const record = fill(live("settled, in window"));
+    expect(apply(record, "settle, old attempt", record.t).record).toBe(record);
+  });
+});
+
+describe("a proposal", () => {
+  const spoken = (first: LiveRecord, events: readonly EventName[]): KeyRecord =>
+    events.reduce<KeyRecord>((record, event) => apply(record, event, first.t).record, first);
+
+  it.each<[string, EventName[], string[], string]>([
+    ["is one operator's", ["resolve, A says committed"], ["a"], "committed"],
+    [
+      "gathers those who say the same",
+      ["resolve, A says committed", "resolve, B says committed, three required"],
+      ["a", "b"],
+      "committed",
+    ],
+    [
+      "counts an operator once",
+      ["resolve, B says committed, three required", "resolve, B says committed, three required"],
+      ["b"],
+      "committed",
+    ],
+    [
+      "starts anew with whoever contradicts it",
+      ["resolve, A says committed", "resolve, B says not committed"],
+      ["b"],
+      "not-committed",
+    ],
+    [
+      "starts anew with whoever has seen another answer",
+      ["resolve, A says committed", "resolve, B says another answer"],
+      ["b"],
+      "committed",
+    ],
+    [
+      "starts anew with one of its own who changes his mind",
+      [
+        "resolve, A says committed",
+        "resolve, B says committed, three required",
+        "resolve, A says not committed",
+      ],
+      ["a"],
+      "not-committed",
+    ],
+  ])("%s", (_claim, events, operators, kind) => {
+    expect(spoken(live("unknown, hold"), events)).toMatchObject({
+      proposal: { by: "operators", operators, outcome: { kind } },
+    });
+  });
+
+  it("is told even where the outbox is full", () => {
+    const record = fill(live("unknown, hold"));
+    const after = apply(record, "resolve, A says committed", record.t);
+    expect(after.entries).toMatchObject([{ type: "proposed", actor: "operator:a" }]);
+    expect(after.record.state !== "absent" && undelivered(after.record)).toBe(OUTBOX_ENTRIES_MAX + 1);
+  });
+});
+
+describe("the end of a life", () => {
+  it("is the same entry, in the same place, by a tick and by the next life's begin", () => {
+    const { record, now } = SCENES["settled, quarantine over, outbox empty"];
+    if (record.state === "absent") throw new Error("no record");
+    const { record: next } = apply(record, "begin", now + SECOND);
+    expect(apply(record, "tick", now).entries).toEqual([lastOf(record)]);
+    expect(next).toMatchObject({
+      outbox: [{ ...record.outbox.at(-1), entries: [lastOf(record)] }, { inc: "life-99" }],
+    });
+  });
+
+  it("waits with a full outbox", () => {
+    const record = fill(live("settled, quarantine over, outbox not empty"));
+    const after = apply(record, "begin", purgeAt(record) ?? 0);
+    expect(after).toMatchObject({ record: { inc: record.inc }, answer: { kind: "full" }, entries: [] });
+  });
+});
+
 describe("time", () => {
+  it("of a lease that is over is its end, whenever that is noticed", () => {
+    const { record, now } = SCENES["in-flight, lease over"];
+    const after = apply(record, "tick", now + 5 * SECOND);
+    expect(after.record).toMatchObject({ since: now, t: now + 5 * SECOND });
+    expect(after.entries).toMatchObject([{ type: "unknown", at: now + 5 * SECOND }]);
+  });
+
+  it("of an executor's report is when it came", () => {
+    const record = live("in-flight, lease live");
+    expect(apply(record, "report", record.t + SECOND).record).toMatchObject({ since: record.t + SECOND });
+  });
+
+  it("moves on with an acknowledgement", () => {
+    const record = live("settled, in window");
+    expect(apply(record, "acknowledge some", record.t + SECOND).record).toMatchObject({
+      t: record.t + SECOND,
+    });
+  });
+
   it("is the record's own where the clock is behind it", () => {
     const record = live("unknown, hold");
     expect(apply(record, "settle", 0).record).toMatchObject({ t: record.t, settledAt: record.t });

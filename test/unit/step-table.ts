@@ -18,9 +18,12 @@ import { step } from "../../src/core/step.ts";
 export const STATE_NAMES = [
   "absent",
   "in-flight, lease live",
+  "in-flight, run elsewhere",
   "in-flight, lease over",
   "unknown, hold",
+  "unknown, nobody to ask",
   "unknown, one operator spoke",
+  "unknown, two operators spoke",
   "unknown, retry",
   "settled, in window",
   "settled, in quarantine",
@@ -53,13 +56,17 @@ export const EVENT_NAMES = [
   "probed none, sealed",
   "probed none, observed early",
   "probed none, observed late",
+  "probed none, asked late enough",
+  "probed none, asked too early",
   "probed silent",
   "probed committed, old attempt",
   "resolve, A says committed",
   "resolve, A says not committed",
   "resolve, B says committed",
   "resolve, B says not committed",
+  "resolve, B says another answer",
   "resolve, B says committed, three required",
+  "resolve, C says committed, three required",
   "resolve, one required",
   "resolve, stale effect",
   "acknowledge some",
@@ -86,9 +93,20 @@ export const HOLD: Terms = {
   executionMsMax: 300 * SECOND,
 };
 export const RETRY: Terms = { ...HOLD, onCrash: "retry" };
+export const ELSEWHERE: Terms = { ...HOLD, executor: "worker" };
+export const UNASKED: Terms = { ...HOLD, probeDelayMs: null };
+
+/** How long the origin takes to answer a slow probe. */
+const REPLY_MS = 5 * SECOND;
 
 const sealed: Sealed = { key: "k1", salt: new Uint8Array([1]), head: new Uint8Array([2]), body: "inline" };
-export const ANSWER: Answer = { kind: "kept", status: 201, size: 2, digest: "a".repeat(64), sealed };
+export const ANSWER: Extract<Answer, { kind: "kept" }> = {
+  kind: "kept",
+  status: 201,
+  size: 2,
+  digest: "a".repeat(64),
+  sealed,
+};
 const OTHER_ANSWER: Answer = { kind: "not-kept", status: 200, size: 3, digest: "b".repeat(64) };
 export const COMMITTED: Outcome = { kind: "committed", answer: ANSWER };
 const NOT_COMMITTED: Outcome = { kind: "not-committed" };
@@ -109,7 +127,20 @@ const begin = (part: { fp?: "other"; nonce?: "same"; authorized?: false }): Make
 const current = (record: KeyRecord): Token =>
   record.state === "absent" ? { inc: "life-0", n: 1 } : tokenOf(record);
 const oldAttempt = (record: KeyRecord): Token => ({ ...current(record), n: current(record).n - 1 });
+/** Ids of older attempts are not in the record: an executor that comes late brings the one it was given. */
+export const OLD_EFFECT = "effect-of-old";
 const oldLife = (record: KeyRecord): Token => ({ inc: "life-of-old", n: current(record).n });
+
+const settle = (tokenFor: (record: KeyRecord) => Token, answer: Answer): Make => {
+  return (record) => {
+    const effect = record.state === "absent" || tokenFor !== current ? OLD_EFFECT : record.effect;
+    return { do: "settle", token: tokenFor(record), effect, answer };
+  };
+};
+
+const probedNone = (sealed: boolean, ageMs: number): Make => {
+  return (record) => ({ do: "probed", token: current(record), verdict: { kind: "none", sealed, ageMs } });
+};
 
 const resolve = (operator: string, outcome: Outcome, operatorsRequired = 2): Make => {
   return (record) => ({
@@ -139,10 +170,10 @@ export const EVENTS: Record<EventName, Make> = {
   renew: (record) => ({ do: "renew", token: current(record) }),
   "renew, old attempt": (record) => ({ do: "renew", token: oldAttempt(record) }),
   "renew, old life": (record) => ({ do: "renew", token: oldLife(record) }),
-  settle: (record) => ({ do: "settle", token: current(record), answer: ANSWER }),
-  "settle, other answer": (record) => ({ do: "settle", token: current(record), answer: OTHER_ANSWER }),
-  "settle, old attempt": (record) => ({ do: "settle", token: oldAttempt(record), answer: ANSWER }),
-  "settle, old life": (record) => ({ do: "settle", token: oldLife(record), answer: ANSWER }),
+  settle: settle(current, ANSWER),
+  "settle, other answer": settle(current, OTHER_ANSWER),
+  "settle, old attempt": settle(oldAttempt, ANSWER),
+  "settle, old life": settle(oldLife, ANSWER),
   report: (record) => ({ do: "report", token: current(record), reason: "timeout" }),
   "report, old attempt": (record) => ({ do: "report", token: oldAttempt(record), reason: "timeout" }),
   release: (record) => ({ do: "release", token: current(record), evidence: "signed-none" }),
@@ -157,21 +188,12 @@ export const EVENTS: Record<EventName, Make> = {
     token: current(record),
     verdict: { kind: "committed", answer: ANSWER },
   }),
-  "probed none, sealed": (record) => ({
-    do: "probed",
-    token: current(record),
-    verdict: { kind: "none", sealed: true },
-  }),
-  "probed none, observed early": (record) => ({
-    do: "probed",
-    token: current(record),
-    verdict: { kind: "none", sealed: false },
-  }),
-  "probed none, observed late": (record) => ({
-    do: "probed",
-    token: current(record),
-    verdict: { kind: "none", sealed: false },
-  }),
+  // What has been sealed never happens, however long ago it was asked.
+  "probed none, sealed": probedNone(true, 3_600 * SECOND),
+  "probed none, observed early": probedNone(false, 0),
+  "probed none, observed late": probedNone(false, 0),
+  "probed none, asked late enough": probedNone(false, REPLY_MS),
+  "probed none, asked too early": probedNone(false, REPLY_MS + 1),
   "probed silent": (record) => ({ do: "probed", token: current(record), verdict: { kind: "silent" } }),
   "probed committed, old attempt": (record) => ({
     do: "probed",
@@ -182,7 +204,9 @@ export const EVENTS: Record<EventName, Make> = {
   "resolve, A says not committed": resolve("a", NOT_COMMITTED),
   "resolve, B says committed": resolve("b", COMMITTED),
   "resolve, B says not committed": resolve("b", NOT_COMMITTED),
+  "resolve, B says another answer": resolve("b", { kind: "committed", answer: OTHER_ANSWER }),
   "resolve, B says committed, three required": resolve("b", COMMITTED, 3),
+  "resolve, C says committed, three required": resolve("c", COMMITTED, 3),
   "resolve, one required": resolve("b", COMMITTED, 1),
   "resolve, stale effect": () => ({
     do: "resolve",
@@ -198,8 +222,15 @@ export const EVENTS: Record<EventName, Make> = {
   tick: () => ({ do: "tick" }),
 };
 
-/** A record, the time it is looked at, and the time at which its origin has been silent for long enough. */
+/** A record, the time it is looked at, and the first time at which "not seen" means "never". */
 export type Scene = { record: KeyRecord; now: number; late: number };
+
+/** When an event of the table happens in a scene. */
+export function timeOf(event: EventName, { now, late }: Scene): number {
+  if (event === "probed none, observed late") return late;
+  const isSlow = event === "probed none, asked late enough" || event === "probed none, asked too early";
+  return isSlow ? late + REPLY_MS : now;
+}
 
 type Move = readonly [at: number, name: EventName];
 
@@ -219,8 +250,15 @@ function play(moves: readonly Move[], nowAt: number, terms: Terms = HOLD): Scene
     record = step(record, EVENTS[name](record, k, terms), START + at).record;
   }
   const now = START + nowAt;
-  const dispatchedAt = record.state === "absent" ? now : record.dispatchedAt;
-  return { record, now, late: Math.max(now, dispatchedAt + (terms.probeDelayMs ?? 0)) };
+  const late = doubtBegins(record, now) + (terms.probeDelayMs ?? 0);
+  return { record, now, late: Math.max(now, late) };
+}
+
+/** When the outcome became unknown; for a live lease, when it would have if grants were what counts. */
+function doubtBegins(record: KeyRecord, now: number): number {
+  if (record.state === "unknown") return record.since;
+  if (record.state !== "in-flight") return now;
+  return record.leaseUntil <= now ? record.leaseUntil : record.dispatchedAt;
 }
 
 function closed(name: EventName, nowAt: number, terms: Terms = HOLD, ...more: Move[]): Scene {
@@ -231,15 +269,21 @@ function closed(name: EventName, nowAt: number, terms: Terms = HOLD, ...more: Mo
 export const SCENES: Record<StateName, Scene> = {
   absent: play([], 0),
   "in-flight, lease live": play(SECOND_ATTEMPT, CLOSED_AT),
-  "in-flight, lease over": play(SECOND_ATTEMPT, 2 * SECOND + HOLD.leaseMs, {
-    ...HOLD,
-    probeDelayMs: 2 * HOLD.leaseMs,
-  }),
+  "in-flight, run elsewhere": play(SECOND_ATTEMPT, CLOSED_AT, ELSEWHERE),
+  "in-flight, lease over": play(SECOND_ATTEMPT, 2 * SECOND + HOLD.leaseMs),
   "unknown, hold": closed("report", 4 * SECOND),
+  "unknown, nobody to ask": closed("report", 4 * SECOND, UNASKED),
   "unknown, one operator spoke": closed("report", 5 * SECOND, HOLD, [
     4 * SECOND,
     "resolve, A says committed",
   ]),
+  "unknown, two operators spoke": closed(
+    "report",
+    5 * SECOND,
+    HOLD,
+    [4 * SECOND, "resolve, A says committed"],
+    [4 * SECOND, "resolve, B says committed, three required"],
+  ),
   "unknown, retry": closed("report", 4 * SECOND, RETRY),
   "settled, in window": closed("settle", WINDOW_END - 1),
   "settled, in quarantine": closed("settle", WINDOW_END),

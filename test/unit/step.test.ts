@@ -15,6 +15,7 @@ import {
   SCENES,
   STATE_NAMES,
   type StateName,
+  timeOf,
 } from "./step-table.ts";
 
 /** `to`: `same` is the very record that came in; a state's own name is a changed record of that state. */
@@ -47,10 +48,21 @@ const nothingToResolve = {
   "resolve, A says not committed": same("stale"),
   "resolve, B says committed": same("stale"),
   "resolve, B says not committed": same("stale"),
+  "resolve, B says another answer": same("stale"),
   "resolve, B says committed, three required": same("stale"),
+  "resolve, C says committed, three required": same("stale"),
   "resolve, one required": same("stale"),
   "resolve, stale effect": same("stale"),
 };
+
+/** Nothing is in doubt, or nobody listens: that the origin has seen nothing is no news. */
+const probeTellsNothing = (answer: Cell["answer"]) => ({
+  "probed none, observed early": same(answer),
+  "probed none, observed late": same(answer),
+  "probed none, asked late enough": same(answer),
+  "probed none, asked too early": same(answer),
+  "probed silent": same(answer),
+});
 
 const nothingToAcknowledge = {
   "acknowledge some": same("done"),
@@ -92,9 +104,7 @@ const absent: Row = {
   orphan: same("done"),
   "probed committed": same("fenced"),
   "probed none, sealed": same("fenced"),
-  "probed none, observed early": same("fenced"),
-  "probed none, observed late": same("fenced"),
-  "probed silent": same("fenced"),
+  ...probeTellsNothing("fenced"),
   tick: same("done"),
 };
 
@@ -114,9 +124,7 @@ const running: Row = {
   orphan: moved("unknown", "done", "unknown"),
   "probed committed": same("done"),
   "probed none, sealed": same("done"),
-  "probed none, observed early": same("done"),
-  "probed none, observed late": same("done"),
-  "probed silent": same("done"),
+  ...probeTellsNothing("done"),
   tick: same("done"),
 };
 
@@ -142,13 +150,17 @@ const lapsed: Row = {
   "probed none, sealed": moved("released", "done", "unknown", "released"),
   "probed none, observed early": moved("unknown", "done", "unknown"),
   "probed none, observed late": moved("released", "done", "unknown", "released"),
+  "probed none, asked late enough": moved("released", "done", "unknown", "released"),
+  "probed none, asked too early": moved("unknown", "done", "unknown"),
   "probed silent": moved("unknown", "done", "unknown"),
   "probed committed, old attempt": moved("unknown", "fenced", "unknown"),
   "resolve, A says committed": moved("unknown", "proposed", "unknown", "proposed"),
   "resolve, A says not committed": moved("unknown", "proposed", "unknown", "proposed"),
   "resolve, B says committed": moved("unknown", "proposed", "unknown", "proposed"),
   "resolve, B says not committed": moved("unknown", "proposed", "unknown", "proposed"),
+  "resolve, B says another answer": moved("unknown", "proposed", "unknown", "proposed"),
   "resolve, B says committed, three required": moved("unknown", "proposed", "unknown", "proposed"),
+  "resolve, C says committed, three required": moved("unknown", "proposed", "unknown", "proposed"),
   "resolve, one required": moved("settled", "done", "unknown", "settled"),
   "resolve, stale effect": moved("unknown", "stale", "unknown"),
   "acknowledge some": moved("unknown", "done", "unknown"),
@@ -175,12 +187,16 @@ const unknown: Row = {
   "probed none, sealed": moved("released", "done", "released"),
   "probed none, observed early": moved("unknown", "done"),
   "probed none, observed late": moved("released", "done", "released"),
+  "probed none, asked late enough": moved("released", "done", "released"),
+  "probed none, asked too early": moved("unknown", "done"),
   "probed silent": moved("unknown", "done"),
   "resolve, A says committed": moved("unknown", "proposed", "proposed"),
   "resolve, A says not committed": moved("unknown", "proposed", "proposed"),
   "resolve, B says committed": moved("unknown", "proposed", "proposed"),
   "resolve, B says not committed": moved("unknown", "proposed", "proposed"),
+  "resolve, B says another answer": moved("unknown", "proposed", "proposed"),
   "resolve, B says committed, three required": moved("unknown", "proposed", "proposed"),
+  "resolve, C says committed, three required": moved("unknown", "proposed", "proposed"),
   "resolve, one required": moved("settled", "done", "settled"),
   "resolve, stale effect": same("stale"),
   tick: same("done"),
@@ -190,9 +206,24 @@ const unknown: Row = {
 const proposed: Row = {
   ...unknown,
   "resolve, A says committed": same("proposed"),
-  // The ledger has A's name already, and an entry does not tell what A said.
-  "resolve, A says not committed": moved("unknown", "proposed"),
   "resolve, B says committed": moved("settled", "done", "settled"),
+};
+
+/** A and B have said the same, three have to. */
+const nearlyResolved: Row = {
+  ...unknown,
+  "resolve, A says committed": same("proposed"),
+  "resolve, B says committed": same("proposed"),
+  "resolve, B says committed, three required": same("proposed"),
+  "resolve, C says committed, three required": moved("settled", "done", "settled"),
+  "resolve, one required": same("proposed"),
+};
+
+/** Where nobody could ever be asked, no time is long enough. */
+const unasked: Row = {
+  ...unknown,
+  "probed none, observed late": moved("unknown", "done"),
+  "probed none, asked late enough": moved("unknown", "done"),
 };
 
 const settled: Row = {
@@ -211,9 +242,7 @@ const settled: Row = {
   orphan: same("done"),
   "probed committed": same("done"),
   "probed none, sealed": moved("settled", "done", "contradiction"),
-  "probed none, observed early": same("done"),
-  "probed none, observed late": same("done"),
-  "probed silent": same("done"),
+  ...probeTellsNothing("done"),
   tick: same("done"),
 };
 
@@ -232,9 +261,7 @@ const released: Row = {
   orphan: same("done"),
   "probed committed": moved("released", "done", "contradiction"),
   "probed none, sealed": same("done"),
-  "probed none, observed early": same("done"),
-  "probed none, observed late": same("done"),
-  "probed silent": same("done"),
+  ...probeTellsNothing("done"),
   tick: same("done"),
 };
 
@@ -244,9 +271,12 @@ const leaves = { ...nothingToAcknowledge, tick: moved("absent", "done", "purged"
 const TABLE: Record<StateName, Row> = {
   absent,
   "in-flight, lease live": running,
+  "in-flight, run elsewhere": { ...running, orphan: same("done") },
   "in-flight, lease over": lapsed,
   "unknown, hold": unknown,
+  "unknown, nobody to ask": unasked,
   "unknown, one operator spoke": proposed,
+  "unknown, two operators spoke": nearlyResolved,
   "unknown, retry": { ...unknown, ...grantsSameRequest },
   "settled, in window": settled,
   "settled, in quarantine": expired,
@@ -263,9 +293,8 @@ const cells = STATE_NAMES.flatMap((state) => EVENT_NAMES.map((event) => [event, 
 describe("the state machine", () => {
   it.each(cells)("does what the table says of [%s] when [%s]", (event, state) => {
     const cell: Cell | undefined = TABLE[state][event];
-    const { record, now, late } = SCENES[state];
-    const t = event === "probed none, observed late" ? late : now;
-    const after = step(record, EVENTS[event](record, 9, HOLD), t);
+    const { record } = SCENES[state];
+    const after = step(record, EVENTS[event](record, 9, HOLD), timeOf(event, SCENES[state]));
     const isSame = after.record === record;
     expect({
       to: isSame ? "same" : after.record.state,

@@ -1,0 +1,87 @@
+// Aim: what the documents say of the code is what the code has. UPDATE_README=1 writes the tables anew.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { CHECK_ORDER, explainProblem, problem } from "../../src/core/problem.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+
+/** Slugs that are answered with `Retry-After`. */
+const WITH_RETRY_AFTER = new Set([
+  "quota-exceeded",
+  "store-unavailable",
+  "in-flight",
+  "outcome-unknown",
+  "claim-lost",
+]);
+
+function problemsTable(): string {
+  const rows = CHECK_ORDER.map((slug) => {
+    const { title, retry } = explainProblem(slug);
+    const status =
+      slug === "outcome-unknown"
+        ? "409; 502 or 504 to the caller whose own try it was"
+        : problem(slug).status;
+    const after = WITH_RETRY_AFTER.has(slug) ? " + Retry-After" : "";
+    return `| \`${slug}\` | ${status}${after} | \`${problem(slug).mark}\` | \`${retry}\` | ${title} |`;
+  });
+  const head = "| slug | status | `Idempotency-Status` | `retry` | means |\n| --- | --- | --- | --- | --- |";
+  return `\n${head}\n${rows.join("\n")}\n`;
+}
+
+const documents = ["README.md", "src/README.md", "test/README.md", "CHANGELOG.md"];
+
+describe("the README", () => {
+  it("has the table of problems as it is written from the catalogue", () => {
+    const blocks = /(<!-- problems -->)([\s\S]*?)(<!-- \/problems -->)/;
+    if (process.env.UPDATE_README === "1") {
+      writeFileSync(join(ROOT, "README.md"), readme.replace(blocks, `$1${problemsTable()}$3`));
+    }
+
+    expect(blocks.exec(readFileSync(join(ROOT, "README.md"), "utf8"))?.[2]).toBe(problemsTable());
+  });
+
+  it("names a test that exists for every promise", () => {
+    const named = [...readme.matchAll(/`(test\/[\w./-]+)`/g)].map(([, path = ""]) => path);
+
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it("names only npm scripts that exist", () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: object };
+    const named = [...readme.matchAll(/npm (?:run )?(start|test|deploy|bench|chaos|simulate)\b/g)].map(
+      ([, name = ""]) => name,
+    );
+
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  });
+});
+
+describe("documents", () => {
+  it.each(documents)("%s links only to what is there", (document) => {
+    const text = readFileSync(join(ROOT, document), "utf8");
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path = ""]) => path);
+
+    expect(links.filter((path) => !existsSync(join(ROOT, dirname(document), path)))).toEqual([]);
+  });
+
+  it("src/README.md names only files that exist", () => {
+    const text = readFileSync(join(ROOT, "src/README.md"), "utf8");
+    const files = readdirSync(join(ROOT, "src"), { recursive: true }).map(String);
+    const named = [...text.matchAll(/(?<![.\w/-])([\w/-]+\.ts)\b/g)].map(([, path = ""]) => path);
+    const missing = named.filter(
+      (path) =>
+        !path.startsWith("test/") && !files.some((file) => file === path || file.endsWith(`/${path}`)),
+    );
+
+    expect(missing).toEqual([]);
+  });
+
+  it("decisions are numbered without a gap", () => {
+    const numbers = readdirSync(join(ROOT, "src/docs/decisions")).map((name) => Number(name.slice(0, 4)));
+
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(numbers.map((_, i) => i + 1));
+  });
+});
