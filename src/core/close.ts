@@ -4,6 +4,7 @@
  */
 import type { Evidence, UnknownReason } from "./entry.ts";
 import { type Decision, type Event, stay, type Verdict } from "./event.ts";
+import { OUTBOX_ENTRIES_MAX } from "./limits.ts";
 import {
   type Answer,
   isSameToken,
@@ -11,10 +12,12 @@ import {
   type LiveRecord,
   type Outcome,
   type Token,
+  undelivered,
 } from "./record.ts";
 import { attemptOf, probeLater, remark, toProposed, toReleased, toSettled, toUnknown } from "./transition.ts";
 
 type Settle = Extract<Event, { do: "settle" }>;
+type Acknowledge = Extract<Event, { do: "acknowledge" }>;
 
 /** T9: the answer of the current attempt is welcome in flight and in unknown alike. T9b, T9c: anything else changes nothing. */
 export function settle(record: KeyRecord, event: Settle, t: number): Decision {
@@ -102,9 +105,11 @@ export function resolve(record: KeyRecord, event: Extract<Event, { do: "resolve"
   const earlier = record.proposal;
   const agreed =
     earlier.by === "operators" && isSameOutcome(earlier.outcome, event.outcome) ? earlier.operators : [];
-  if (agreed.includes(event.operator)) return stay(record, { kind: "proposed" });
-  const operators = [...agreed, event.operator];
+  const isRepeat = agreed.includes(event.operator);
+  const operators = isRepeat ? agreed : [...agreed, event.operator];
   if (operators.length < event.operatorsRequired) {
+    if (isRepeat) return stay(record, { kind: "proposed" });
+    if (undelivered(record) >= OUTBOX_ENTRIES_MAX) return stay(record, { kind: "full" });
     return stay(toProposed(record, { by: "operators", operators, outcome: event.outcome }, actor, t), {
       kind: "proposed",
     });
@@ -115,21 +120,17 @@ export function resolve(record: KeyRecord, event: Extract<Event, { do: "resolve"
 }
 
 /** T24: the ledger has everything of one life up to `seq`. Acknowledging less than is known changes nothing. */
-export function acknowledge(
-  record: KeyRecord,
-  event: Extract<Event, { do: "acknowledge" }>,
-  t: number,
-): Decision {
-  if (record.state === "absent") return stay(record, { kind: "done" });
+export function acknowledge(record: KeyRecord, event: Acknowledge, t: number): KeyRecord {
+  if (record.state === "absent") return record;
   const outbox = record.outbox.map((stream) => {
     const count = event.seq - stream.acked;
     if (stream.inc !== event.inc || count <= 0 || count > stream.entries.length) return stream;
     return { ...stream, acked: event.seq, head: event.head, entries: stream.entries.slice(count) };
   });
   const isChanged = outbox.some((stream, i) => stream !== record.outbox[i]);
-  if (!isChanged) return stay(record, { kind: "done" });
+  if (!isChanged) return record;
   const kept = outbox.filter((stream) => stream.inc === record.inc || stream.entries.length > 0);
-  return stay({ ...record, t, outbox: kept }, { kind: "done" });
+  return { ...record, t, outbox: kept };
 }
 
 function late(record: LiveRecord, { token, effect, answer }: Settle, t: number): LiveRecord {

@@ -35,7 +35,9 @@ export type Step = {
 
 export function step(before: KeyRecord, event: Event, now: number): Step {
   const t = before.state === "absent" ? now : Math.max(before.t, now);
-  const { record, answer, last } = decide(lapse(before, t, event), event, t);
+  // What is acknowledged was written before: a lapse in this very step comes after it.
+  const current = event.do === "acknowledge" ? acknowledge(before, event, t) : lapse(before, t, event);
+  const { record, answer, last } = decide(current, event, t);
   return { record, answer, entries: [...entriesAdded(before, record), ...last], alarm: alarmOf(record) };
 }
 
@@ -58,7 +60,7 @@ function decide(record: KeyRecord, event: Event, t: number): Decision {
     case "resolve":
       return resolve(record, event, t);
     case "acknowledge":
-      return acknowledge(record, event, t);
+      return stay(lapse(record, t, event), { kind: "done" });
     case "tick":
       return tick(record, t);
   }
@@ -80,7 +82,7 @@ function begin(record: KeyRecord, event: Begin, t: number): Decision {
   // T22: quarantine over, storage not yet wiped. A new life begins; what the old one has to tell travels with it.
   if (isPurgeable(record, t)) {
     if (isFull) return stay(record, { kind: "full" });
-    const carried = note(record.outbox, record.inc, purgedEntry(record, t));
+    const carried = note(record.outbox, record.inc, purgedEntry(record));
     return run(startLife(fresh, fp, nonce, carried, t), t);
   }
   if (record.fp !== fp) return stay(record, { kind: "mismatch" });
@@ -124,9 +126,9 @@ function orphan(record: KeyRecord, t: number): Decision {
   return stay(isOrphan ? toUnknown(record, "object-restarted", t) : record, { kind: "done" });
 }
 
-/** Its time is the due time, not the clock's: a tick that is repeated after a crash makes the same entry again. */
-function purgedEntry(record: LiveRecord, t: number): Entry {
-  return { type: "purged", ...attemptOf(record, purgeAt(record) ?? t) };
+/** Its time follows from the record alone: a tick that is repeated after a crash makes the same entry again. */
+function purgedEntry(record: LiveRecord): Entry {
+  return { type: "purged", ...attemptOf(record, Math.max(purgeAt(record) ?? 0, record.t)) };
 }
 
 /** T14. A lease that is over stays over: others have been told that the outcome is unknown. */
@@ -135,7 +137,7 @@ function renew(record: KeyRecord, token: Token, t: number): Decision {
   if (record.state === "unknown") return stay(record, { kind: "lapsed" });
   if (record.state !== "in-flight") return stay(record, { kind: "fenced" });
   const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);
-  if (leaseUntil <= record.leaseUntil) return stay(record, { kind: "lapsed" });
+  if (leaseUntil <= record.leaseUntil) return stay(record, { kind: "done" });
   return stay({ ...record, t, leaseUntil }, { kind: "done" });
 }
 
@@ -144,7 +146,7 @@ function tick(record: KeyRecord, t: number): Decision {
   if (record.state === "absent" || !isPurgeable(record, t) || undelivered(record) > 0) {
     return stay(record, { kind: "done" });
   }
-  return { record: ABSENT, answer: { kind: "done" }, last: [purgedEntry(record, t)] };
+  return { record: ABSENT, answer: { kind: "done" }, last: [purgedEntry(record)] };
 }
 
 /** When a record's object has to wake up next: the earliest of all its due times, since one alarm serves them all. */
@@ -173,9 +175,10 @@ function flushDue(record: LiveRecord): number | null {
 
 function entriesAdded(before: KeyRecord, after: KeyRecord): readonly Entry[] {
   if (after.state === "absent") return [];
-  const stream = after.outbox.at(-1);
-  if (stream === undefined) return [];
-  const earlier = before.state === "absent" ? undefined : before.outbox.find((s) => s.inc === stream.inc);
-  const known = earlier === undefined ? 0 : earlier.acked + earlier.entries.length;
-  return stream.entries.slice(Math.max(0, known - stream.acked));
+  const earlier = before.state === "absent" ? [] : before.outbox;
+  return after.outbox.flatMap((stream) => {
+    const same = earlier.find((candidate) => candidate.inc === stream.inc);
+    const known = same === undefined ? 0 : same.acked + same.entries.length;
+    return stream.entries.slice(Math.max(0, known - stream.acked));
+  });
 }

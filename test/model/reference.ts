@@ -1,0 +1,144 @@
+/**
+ * What a key has to do, kept as small as the rules allow: per key its life, its attempt, and the set of what
+ * may have become of the effect. Both fates possible under a live lease is in-flight, both without one is
+ * unknown, one left is settled or released. Written from the rules; shares no code with the machine.
+ */
+import type { Event } from "../../src/core/event.ts";
+import type { Terms, Token } from "../../src/core/record.ts";
+import { describeAnswer, describeOutcome, gistOf } from "./words.ts";
+
+type Fates = ReadonlySet<"happened" | "not">;
+const EITHER: Fates = new Set(["happened", "not"] as const);
+const HAPPENED: Fates = new Set(["happened"] as const);
+const NOT: Fates = new Set(["not"] as const);
+
+type Word = { by: readonly string[]; says: string };
+/** The lease ends at `until`, and no renewal of it goes past `limit`. */
+type Grant = { n: number; effect: string; nonce: string; until: number; limit: number };
+type Fixed = { window: number; inc: string; fp: string; terms: Terms };
+/** `said` is the stored answer where the effect happened, `closedAt` when its fate became known. */
+export type Life = Fixed & {
+  t: number;
+  grant: Grant;
+  fates: Fates;
+  said: string;
+  closedAt: number;
+  word: Word;
+};
+/** `windows` counts the lives so far. A life's number is the window that every invariant is judged by. */
+export type Reference = { windows: number; life: Life | null };
+/** Answers that the rules allow: one, but where they are silent. */
+export type Prediction = { next: Reference; answers: readonly string[] };
+type Made = [Life, ...string[]];
+type Begin = Extract<Event, { do: "begin" }>;
+
+export const NOTHING: Reference = { windows: 0, life: null };
+
+const isLeased = ({ t, grant }: Life): boolean => t < grant.until;
+const isOpen = ({ fates }: Life): boolean => fates.size === 2;
+const isCurrent = ({ inc, grant }: Life, token: Token): boolean => token.inc === inc && token.n === grant.n;
+const leaseTo = (life: Life, until: number): Life => ({ ...life, grant: { ...life.grant, until } });
+const close = (life: Life, fates: Fates, said = ""): Life => ({ ...life, fates, said, closedAt: life.t });
+
+export function stateOf({ life }: Reference): string {
+  if (life === null) return "absent";
+  if (isOpen(life)) return isLeased(life) ? "in-flight" : "unknown";
+  return life.fates.has("happened") ? "settled" : "released";
+}
+
+/** When time ends a life: never while both fates are possible. */
+export function endOf(life: Life): number | null {
+  return isOpen(life) ? null : life.closedAt + life.terms.windowMs + life.terms.quarantineMs;
+}
+
+function dispatch(fixed: Fixed, n: number, e: Begin, t: number): Life {
+  const limit = t + fixed.terms.executionMsMax;
+  const until = Math.min(t + fixed.terms.leaseMs, limit);
+  const grant = { n, effect: e.fresh.effect, nonce: e.nonce, until, limit };
+  return { ...fixed, t, grant, fates: EITHER, said: "", closedAt: 0, word: { by: [], says: "" } };
+}
+
+function describeGrant({ inc, grant, t }: Life): string {
+  return `run ${inc} ${grant.n} ${grant.effect} ${grant.until - t} ${grant.limit - t}`;
+}
+
+function begin(life: Life, e: Begin): Made {
+  if (e.fp !== life.fp) return [life, "mismatch"];
+  const isRetried = life.terms.onCrash === "retry" && !isLeased(life);
+  if (isOpen(life) ? isRetried : life.fates.has("not")) {
+    const next = dispatch(life, life.grant.n + 1, e, life.t);
+    return [next, describeGrant(next)];
+  }
+  const isRepeated = isOpen(life) && isLeased(life) && e.nonce === life.grant.nonce;
+  if (isRepeated) return [life, `${describeGrant(life)} again`];
+  if (!e.authorized) return [life, "authorize"];
+  if (isOpen(life)) return [life, isLeased(life) ? "in-flight" : "unknown"];
+  return [life, life.t < life.closedAt + life.terms.windowMs ? `replay ${life.said}` : "expired"];
+}
+
+function probe(life: Life, { token, verdict }: Extract<Event, { do: "probed" }>): Made {
+  if (!isCurrent(life, token) || !isOpen(life) || isLeased(life)) return [life, "fenced", "done"];
+  if (verdict.kind === "committed") return [close(life, HAPPENED, describeAnswer(verdict.answer)), "done"];
+  const delay = life.terms.probeDelayMs;
+  if (verdict.kind === "silent") return [life, "done"];
+  // The lease's end is the last moment at which the executor can have dispatched.
+  const isLate = delay !== null && life.t - verdict.ageMs - life.grant.until >= delay;
+  return [verdict.sealed || isLate ? close(life, NOT) : life, "done"];
+}
+
+function resolve(life: Life, e: Extract<Event, { do: "resolve" }>): Made {
+  if (e.effect !== life.grant.effect || !isOpen(life) || isLeased(life)) return [life, "stale"];
+  const says = describeOutcome(e.outcome);
+  const others = life.word.says === says ? life.word.by.filter((name) => name !== e.operator) : [];
+  const word: Word = { by: [...others, e.operator], says };
+  if (word.by.length < e.operatorsRequired) return [{ ...life, word }, "proposed"];
+  if (e.outcome.kind === "not-committed") return [close(life, NOT), "done"];
+  return [close(life, HAPPENED, describeAnswer(e.outcome.answer)), "done"];
+}
+
+function change(life: Life, e: Exclude<Event, Begin>): Made {
+  if (e.do === "tick" || e.do === "acknowledge") return [life, "done"];
+  if (e.do === "orphan") return [leaseTo(life, Math.min(life.t, life.grant.until)), "done"];
+  if (e.do === "probed") return probe(life, e);
+  if (e.do === "resolve") return resolve(life, e);
+  if (!isCurrent(life, e.token)) return [life, "fenced"];
+  if (e.do === "settle") {
+    const said = describeAnswer(e.answer);
+    if (isOpen(life)) return [close(life, HAPPENED, said), "done"];
+    return [life, gistOf(said) === gistOf(life.said) ? "done" : "fenced"];
+  }
+  if (e.do === "release")
+    return isOpen(life) ? [close(life, NOT), "done"] : [life, life.said ? "fenced" : "done"];
+  if (!isOpen(life)) return [life, "fenced"];
+  if (e.do === "report") return [leaseTo(life, Math.min(life.t, life.grant.until)), "done"];
+  if (!isLeased(life)) return [life, "lapsed"];
+  const { until, limit } = life.grant;
+  return [
+    leaseTo(life, Math.min(life.t + life.terms.leaseMs, limit)),
+    "done",
+    ...(until === limit ? ["lapsed"] : []),
+  ];
+}
+
+/** `isDelivered`: the ledger has acknowledged every entry, so that the record may leave storage. */
+export function predict(
+  { windows, life }: Reference,
+  e: Event,
+  now: number,
+  isDelivered: boolean,
+): Prediction {
+  const t = Math.max(life?.t ?? 0, now);
+  const end = life === null ? t : endOf(life);
+  const isOver = end !== null && end <= t;
+  if (e.do === "begin" && (life === null || isOver)) {
+    const { inc, terms } = e.fresh;
+    const born = dispatch({ window: windows + 1, inc, fp: e.fp, terms }, 1, e, t);
+    return { next: { windows: windows + 1, life: born }, answers: [describeGrant(born)] };
+  }
+  const absent: Reference = { windows, life: null };
+  if (life === null)
+    return { next: absent, answers: ["token" in e ? "fenced" : e.do === "resolve" ? "stale" : "done"] };
+  if (e.do === "tick" && isOver && isDelivered) return { next: absent, answers: ["done"] };
+  const [next, ...answers] = e.do === "begin" ? begin({ ...life, t }, e) : change({ ...life, t }, e);
+  return { next: { windows, life: next }, answers };
+}
