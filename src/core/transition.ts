@@ -7,6 +7,7 @@ import { OUTBOX_ENTRIES_MAX, PROBE_FIRST_MS, PROBE_PAUSE_MS_MAX } from "./limits
 import {
   type Answer,
   type InFlight,
+  isPurgeable,
   type Life,
   type LiveRecord,
   type Outbox,
@@ -33,9 +34,12 @@ export function note(outbox: Outbox, inc: string, entry: Entry): Outbox {
   return [...outbox.filter((earlier) => earlier.entries.length > 0), stream];
 }
 
-/** Adds an entry that tells of something refused. Such entries are dropped once the outbox is full; moves never are. */
+/**
+ * Adds an entry that tells of something refused. Such entries are dropped once the outbox is full, and once the record may be
+ * purged: its last entry, `purged`, may be on its way to the ledger under the next number.
+ */
 export function remark<R extends LiveRecord>(record: R, t: number, entry: Entry): R {
-  if (undelivered(record) >= OUTBOX_ENTRIES_MAX) return record;
+  if (undelivered(record) >= OUTBOX_ENTRIES_MAX || isPurgeable(record, t)) return record;
   const last = record.outbox.at(-1)?.entries.at(-1);
   const isRepeat =
     last !== undefined && JSON.stringify({ ...last, at: 0 }) === JSON.stringify({ ...entry, at: 0 });

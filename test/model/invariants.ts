@@ -243,16 +243,23 @@ function entriesArePaths({ rows }: History): string | null {
   return null;
 }
 
-/** told: what a fenced settle said is kept, once at least. */
+/** told: what a fenced settle said is kept, once at least, as long as the record has not come to its end. */
 function fencedAnswersAreTold({ rows }: History): string | null {
   const told = new Set<string | null>();
-  for (const { event, answer, after, entries } of rows) {
+  for (const { now, event, answer, before, after, entries } of rows) {
     for (const entry of entries) if ("answerDigest" in entry) told.add(entry.answerDigest);
-    if (event.do !== "settle" || answer.kind !== "fenced" || after.state === "absent") continue;
+    if (event.do !== "settle" || answer.kind !== "fenced" || after.state === "absent" || isOver(before, now))
+      continue;
     const digest = event.answer.kind === "lost" ? null : event.answer.digest;
     if (!told.has(digest)) return `nobody hears of ${digest}`;
   }
   return null;
+}
+
+function isOver(record: KeyRecord, now: number): boolean {
+  if (record.state !== "settled" && record.state !== "released") return false;
+  const closedAt = record.state === "settled" ? record.settledAt : record.releasedAt;
+  return closedAt + record.terms.windowMs + record.terms.quarantineMs <= Math.max(record.t, now);
 }
 
 /** L: whatever time or the ledger has still to do with a record, an alarm stands for it. */

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Entry, type EntryType, entryText, STREAM_START } from "../../src/core/entry.ts";
+import { purgeAt } from "../../src/core/record.ts";
+import { ANSWER, apply, fill, lastOf, live, OLD_EFFECT, SCENES, SECOND } from "./step-table.ts";
 
 const PLACE = { stream: "5".repeat(64), seq: 7, prev: "e".repeat(64) };
 const ATTEMPT = { at: 1_700_000_000_123, effect: "ef_1", attempt: 2 };
@@ -96,5 +98,49 @@ describe("the text of an entry", () => {
 
   it("begins a stream with 64 zeros for the entry before", () => {
     expect(STREAM_START).toMatch(/^0{64}$/);
+  });
+});
+
+describe("a late answer", () => {
+  it.each([
+    ["settle, old attempt", 1],
+    ["settle, old life", 2],
+  ] as const)("of [%s] is told under the effect and the number it was dispatched with", (event, attempt) => {
+    const record = live("settled, in window");
+    expect(apply(record, event, record.t).entries).toMatchObject([
+      { type: "late", effect: OLD_EFFECT, attempt, answerDigest: ANSWER.digest },
+    ]);
+  });
+
+  it("is not told where the outbox is full", () => {
+    const record = fill(live("settled, in window"));
+    expect(apply(record, "settle, old attempt", record.t).record).toBe(record);
+  });
+});
+
+describe("a proposal", () => {
+  it("is not taken where the outbox is full: nobody would hear of it", () => {
+    const record = fill(live("unknown, hold"));
+    const after = apply(record, "resolve, A says committed", record.t);
+    expect(after).toMatchObject({ answer: { kind: "full" }, entries: [] });
+    expect(after.record).toBe(record);
+  });
+});
+
+describe("the end of a life", () => {
+  it("is the same entry, in the same place, by a tick and by the next life's begin", () => {
+    const { record, now } = SCENES["settled, quarantine over, outbox empty"];
+    if (record.state === "absent") throw new Error("no record");
+    const { record: next } = apply(record, "begin", now + SECOND);
+    expect(apply(record, "tick", now).entries).toEqual([lastOf(record)]);
+    expect(next).toMatchObject({
+      outbox: [{ ...record.outbox.at(-1), entries: [lastOf(record)] }, { inc: "life-99" }],
+    });
+  });
+
+  it("waits with a full outbox", () => {
+    const record = fill(live("settled, quarantine over, outbox not empty"));
+    const after = apply(record, "begin", purgeAt(record) ?? 0);
+    expect(after).toMatchObject({ record: { inc: record.inc }, answer: { kind: "full" }, entries: [] });
   });
 });

@@ -1,24 +1,22 @@
 /** What holds of a record after any history, and the moves that are not a question of state and event alone. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Entry, STREAM_START } from "../../src/core/entry.ts";
+import { STREAM_START } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
-import { OUTBOX_ENTRIES_MAX } from "../../src/core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord, purgeAt, undelivered } from "../../src/core/record.ts";
 import { type Step, step } from "../../src/core/step.ts";
 import {
-  ANSWER,
+  apply,
   ELSEWHERE,
   EVENT_NAMES,
   EVENTS,
   type EventName,
   HOLD,
-  OLD_EFFECT,
+  live,
   RETRY,
   SCENES,
   SECOND,
   START,
-  type StateName,
   UNASKED,
 } from "./step-table.ts";
 
@@ -90,14 +88,6 @@ function essence(record: LiveRecord) {
 }
 
 const hasEntries = (stream: { entries: readonly unknown[] }) => stream.entries.length > 0;
-
-/** The last entry of a life: of its due time, so that it is the same whenever it is written. */
-const lastOf = (record: LiveRecord): Entry => ({
-  type: "purged",
-  at: purgeAt(record) ?? Number.NaN,
-  effect: record.effect,
-  attempt: record.n,
-});
 
 const isStale = (event: Event, record: LiveRecord): boolean =>
   "token" in event && (event.token.inc !== record.inc || event.token.n !== record.n);
@@ -182,15 +172,16 @@ describe("a record over any history", () => {
       return ({ before, event, after }) => {
         const { record } = after;
         if (record.state === "absent") return;
-        const ended = before.state === "absent" || before.inc === record.inc ? [] : [before];
-        for (const old of ended) told.set(old.inc, [...(told.get(old.inc) ?? []), lastOf(old)]);
-        told.set(record.inc, [...(told.get(record.inc) ?? []), ...after.entries]);
+        const added = before.state !== "absent" && before.inc !== record.inc ? 1 : 0;
+        const ended = before.state === "absent" ? record.inc : before.inc;
+        told.set(ended, [...(told.get(ended) ?? []), ...after.entries.slice(0, added)]);
+        told.set(record.inc, [...(told.get(record.inc) ?? []), ...after.entries.slice(added)]);
         for (const stream of record.outbox) {
           expect(stream.entries).toEqual(told.get(stream.inc)?.slice(stream.acked));
         }
         if (before.state === "absent" || event.do === "acknowledge") return;
         const kept = record.outbox.map((stream) => stream.inc);
-        const owed = [...before.outbox.filter(hasEntries), ...ended].map(({ inc }) => inc);
+        const owed = [...before.outbox.filter(hasEntries).map(({ inc }) => inc), ended];
         expect(kept).toEqual(expect.arrayContaining(owed));
         for (const stream of record.outbox.slice(0, -1)) expect(stream.entries.at(-1)?.type).toBe("purged");
       };
@@ -284,15 +275,6 @@ describe("a record over any history", () => {
   });
 });
 
-/** The record of a scene, and what an event makes of it some time later. */
-function live(state: StateName): LiveRecord {
-  const { record } = SCENES[state];
-  if (record.state === "absent") throw new Error(`${state} has no record`);
-  return record;
-}
-const apply = (record: KeyRecord, event: EventName, now: number) =>
-  step(record, EVENTS[event](record, 99, HOLD), now);
-
 describe("a grant", () => {
   it("is the same for the call repeated, with the time that is left", () => {
     const record = live("in-flight, lease live");
@@ -327,105 +309,6 @@ describe("a grant", () => {
     ]);
     const acked = step(next, { do: "acknowledge", inc: record.inc, seq: 5, head: STREAM_START }, now).record;
     expect(acked).toMatchObject({ outbox: [{ inc: "life-99", acked: 0 }] });
-  });
-});
-
-/** `record` with as many undelivered entries as one key may hold. */
-function fill(record: LiveRecord): LiveRecord {
-  const entry: Entry = { type: "late", answerDigest: null, at: record.t, effect: OLD_EFFECT, attempt: 1 };
-  const more = new Array<Entry>(OUTBOX_ENTRIES_MAX - undelivered(record)).fill(entry);
-  return {
-    ...record,
-    outbox: record.outbox.map((stream) => ({ ...stream, entries: [...stream.entries, ...more] })),
-  };
-}
-
-describe("a late answer", () => {
-  it.each([
-    ["settle, old attempt", 1],
-    ["settle, old life", 2],
-  ] as const)("of [%s] is told under the effect and the number it was dispatched with", (event, attempt) => {
-    const record = live("settled, in window");
-    expect(apply(record, event, record.t).entries).toMatchObject([
-      { type: "late", effect: OLD_EFFECT, attempt, answerDigest: ANSWER.digest },
-    ]);
-  });
-
-  it("is not told where the outbox is full", () => {
-    const record = fill(live("settled, in window"));
-    expect(apply(record, "settle, old attempt", record.t).record).toBe(record);
-  });
-});
-
-describe("a proposal", () => {
-  const spoken = (first: LiveRecord, events: readonly EventName[]): KeyRecord =>
-    events.reduce<KeyRecord>((record, event) => apply(record, event, first.t).record, first);
-
-  it.each<[string, EventName[], string[], string]>([
-    ["is one operator's", ["resolve, A says committed"], ["a"], "committed"],
-    [
-      "gathers those who say the same",
-      ["resolve, A says committed", "resolve, B says committed, three required"],
-      ["a", "b"],
-      "committed",
-    ],
-    [
-      "counts an operator once",
-      ["resolve, B says committed, three required", "resolve, B says committed, three required"],
-      ["b"],
-      "committed",
-    ],
-    [
-      "starts anew with whoever contradicts it",
-      ["resolve, A says committed", "resolve, B says not committed"],
-      ["b"],
-      "not-committed",
-    ],
-    [
-      "starts anew with whoever has seen another answer",
-      ["resolve, A says committed", "resolve, B says another answer"],
-      ["b"],
-      "committed",
-    ],
-    [
-      "starts anew with one of its own who changes his mind",
-      [
-        "resolve, A says committed",
-        "resolve, B says committed, three required",
-        "resolve, A says not committed",
-      ],
-      ["a"],
-      "not-committed",
-    ],
-  ])("%s", (_claim, events, operators, kind) => {
-    expect(spoken(live("unknown, hold"), events)).toMatchObject({
-      proposal: { by: "operators", operators, outcome: { kind } },
-    });
-  });
-
-  it("is told even where the outbox is full", () => {
-    const record = fill(live("unknown, hold"));
-    const after = apply(record, "resolve, A says committed", record.t);
-    expect(after.entries).toMatchObject([{ type: "proposed", actor: "operator:a" }]);
-    expect(after.record.state !== "absent" && undelivered(after.record)).toBe(OUTBOX_ENTRIES_MAX + 1);
-  });
-});
-
-describe("the end of a life", () => {
-  it("is the same entry, in the same place, by a tick and by the next life's begin", () => {
-    const { record, now } = SCENES["settled, quarantine over, outbox empty"];
-    if (record.state === "absent") throw new Error("no record");
-    const { record: next } = apply(record, "begin", now + SECOND);
-    expect(apply(record, "tick", now).entries).toEqual([lastOf(record)]);
-    expect(next).toMatchObject({
-      outbox: [{ ...record.outbox.at(-1), entries: [lastOf(record)] }, { inc: "life-99" }],
-    });
-  });
-
-  it("waits with a full outbox", () => {
-    const record = fill(live("settled, quarantine over, outbox not empty"));
-    const after = apply(record, "begin", purgeAt(record) ?? 0);
-    expect(after).toMatchObject({ record: { inc: record.inc }, answer: { kind: "full" }, entries: [] });
   });
 });
 

@@ -2,16 +2,21 @@
  * The two axes of the state machine's table: every state a key can be in, as a record made by a short history, and
  * every event, as what it is for a given record. The table itself is in `step.test.ts`.
  */
+import type { Entry } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
+import { OUTBOX_ENTRIES_MAX } from "../../src/core/limits.ts";
 import {
   ABSENT,
   type Answer,
   type KeyRecord,
+  type LiveRecord,
   type Outcome,
+  purgeAt,
   type Sealed,
   type Terms,
   type Token,
   tokenOf,
+  undelivered,
 } from "../../src/core/record.ts";
 import { step } from "../../src/core/step.ts";
 
@@ -107,7 +112,8 @@ export const ANSWER: Extract<Answer, { kind: "kept" }> = {
   digest: "a".repeat(64),
   sealed,
 };
-const OTHER_ANSWER: Answer = { kind: "not-kept", status: 200, size: 3, digest: "b".repeat(64) };
+const OTHER_BODY: Answer = { kind: "not-kept", status: 201, size: 3, digest: "b".repeat(64) };
+const OTHER_STATUS: Answer = { ...ANSWER, status: 202 };
 export const COMMITTED: Outcome = { kind: "committed", answer: ANSWER };
 const NOT_COMMITTED: Outcome = { kind: "not-committed" };
 
@@ -152,12 +158,14 @@ const resolve = (operator: string, outcome: Outcome, operatorsRequired = 2): Mak
   });
 };
 
-/** Acknowledges the first entry, all of them, or more than there are, of the record's own stream. */
+/** Acknowledges the first entry, if there is one, all of them, or more than there are, of the record's own stream. */
 const acknowledge = (part: "some" | "all" | "too much"): Make => {
   return (record) => {
     const stream = record.state === "absent" ? undefined : record.outbox.at(-1);
     const { inc, acked, entries } = stream ?? { inc: "life-0", acked: 0, entries: [] };
-    const seq = acked + { some: 1, all: entries.length, "too much": entries.length + 100 }[part];
+    const seq =
+      acked +
+      { some: Math.min(1, entries.length), all: entries.length, "too much": entries.length + 100 }[part];
     return { do: "acknowledge", inc, seq, head: "c".repeat(64) };
   };
 };
@@ -171,7 +179,7 @@ export const EVENTS: Record<EventName, Make> = {
   "renew, old attempt": (record) => ({ do: "renew", token: oldAttempt(record) }),
   "renew, old life": (record) => ({ do: "renew", token: oldLife(record) }),
   settle: settle(current, ANSWER),
-  "settle, other answer": settle(current, OTHER_ANSWER),
+  "settle, other answer": settle(current, OTHER_BODY),
   "settle, old attempt": settle(oldAttempt, ANSWER),
   "settle, old life": settle(oldLife, ANSWER),
   report: (record) => ({ do: "report", token: current(record), reason: "timeout" }),
@@ -204,7 +212,7 @@ export const EVENTS: Record<EventName, Make> = {
   "resolve, A says not committed": resolve("a", NOT_COMMITTED),
   "resolve, B says committed": resolve("b", COMMITTED),
   "resolve, B says not committed": resolve("b", NOT_COMMITTED),
-  "resolve, B says another answer": resolve("b", { kind: "committed", answer: OTHER_ANSWER }),
+  "resolve, B says another answer": resolve("b", { kind: "committed", answer: OTHER_STATUS }),
   "resolve, B says committed, three required": resolve("b", COMMITTED, 3),
   "resolve, C says committed, three required": resolve("c", COMMITTED, 3),
   "resolve, one required": resolve("b", COMMITTED, 1),
@@ -265,6 +273,9 @@ function closed(name: EventName, nowAt: number, terms: Terms = HOLD, ...more: Mo
   return play([...SECOND_ATTEMPT, [CLOSED_AT, name], ...more], nowAt, terms);
 }
 
+const A_SPOKE: Move[] = [[4 * SECOND, "resolve, A says committed"]];
+const B_SPOKE: Move[] = [[4 * SECOND, "resolve, B says committed, three required"]];
+
 /** Every state at the first or last millisecond it holds. */
 export const SCENES: Record<StateName, Scene> = {
   absent: play([], 0),
@@ -273,17 +284,8 @@ export const SCENES: Record<StateName, Scene> = {
   "in-flight, lease over": play(SECOND_ATTEMPT, 2 * SECOND + HOLD.leaseMs),
   "unknown, hold": closed("report", 4 * SECOND),
   "unknown, nobody to ask": closed("report", 4 * SECOND, UNASKED),
-  "unknown, one operator spoke": closed("report", 5 * SECOND, HOLD, [
-    4 * SECOND,
-    "resolve, A says committed",
-  ]),
-  "unknown, two operators spoke": closed(
-    "report",
-    5 * SECOND,
-    HOLD,
-    [4 * SECOND, "resolve, A says committed"],
-    [4 * SECOND, "resolve, B says committed, three required"],
-  ),
+  "unknown, one operator spoke": closed("report", 5 * SECOND, HOLD, ...A_SPOKE),
+  "unknown, two operators spoke": closed("report", 5 * SECOND, HOLD, ...A_SPOKE, ...B_SPOKE),
   "unknown, retry": closed("report", 4 * SECOND, RETRY),
   "settled, in window": closed("settle", WINDOW_END - 1),
   "settled, in quarantine": closed("settle", WINDOW_END),
@@ -300,3 +302,32 @@ export const SCENES: Record<StateName, Scene> = {
     "acknowledge all",
   ]),
 };
+
+/** The record of a scene that has one. */
+export function live(state: StateName): LiveRecord {
+  const { record } = SCENES[state];
+  if (record.state === "absent") throw new Error(`${state} has no record`);
+  return record;
+}
+
+/** What an event makes of a record at a time. */
+export const apply = (record: KeyRecord, event: EventName, now: number) =>
+  step(record, EVENTS[event](record, 99, HOLD), now);
+
+/** `record` with as many undelivered entries as one key may hold. */
+export function fill(record: LiveRecord): LiveRecord {
+  const entry: Entry = { type: "late", answerDigest: null, at: record.t, effect: OLD_EFFECT, attempt: 1 };
+  const more = new Array<Entry>(OUTBOX_ENTRIES_MAX - undelivered(record)).fill(entry);
+  return {
+    ...record,
+    outbox: record.outbox.map((stream) => ({ ...stream, entries: [...stream.entries, ...more] })),
+  };
+}
+
+/** The last entry of a life: of its due time, so that it is the same whenever it is written. */
+export const lastOf = (record: LiveRecord): Entry => ({
+  type: "purged",
+  at: Math.max(purgeAt(record) ?? Number.NaN, record.t),
+  effect: record.effect,
+  attempt: record.n,
+});

@@ -5,13 +5,15 @@
 import { describe, expect, it } from "vitest";
 import type { EntryType } from "../../src/core/entry.ts";
 import type { StepAnswer } from "../../src/core/event.ts";
-import type { KeyRecord } from "../../src/core/record.ts";
+import type { KeyRecord, LiveRecord } from "../../src/core/record.ts";
 import { step } from "../../src/core/step.ts";
 import {
+  apply,
   EVENT_NAMES,
   EVENTS,
   type EventName,
   HOLD,
+  live,
   SCENES,
   STATE_NAMES,
   type StateName,
@@ -39,6 +41,14 @@ const grantsAnyone = {
   "begin, other fingerprint": moved("in-flight", "run", "granted"),
   "begin, same nonce": moved("in-flight", "run", "granted"),
   "begin, not authorized": moved("in-flight", "run", "granted"),
+};
+
+/** A life whose quarantine is over ends with the next one's begin. */
+const endsAndGrantsAnyone = {
+  begin: moved("in-flight", "run", "purged", "granted"),
+  "begin, other fingerprint": moved("in-flight", "run", "purged", "granted"),
+  "begin, same nonce": moved("in-flight", "run", "purged", "granted"),
+  "begin, not authorized": moved("in-flight", "run", "purged", "granted"),
 };
 
 const grantsSameRequest = { ...grantsAnyone, "begin, other fingerprint": same("mismatch") };
@@ -128,6 +138,17 @@ const running: Row = {
   tick: same("done"),
 };
 
+/** One operator's word, or one that contradicts what was said before, is noted and told. */
+const notesWords = (...adds: EntryType[]) => ({
+  "resolve, A says committed": moved("unknown", "proposed", ...adds),
+  "resolve, A says not committed": moved("unknown", "proposed", ...adds),
+  "resolve, B says committed": moved("unknown", "proposed", ...adds),
+  "resolve, B says not committed": moved("unknown", "proposed", ...adds),
+  "resolve, B says another answer": moved("unknown", "proposed", ...adds),
+  "resolve, B says committed, three required": moved("unknown", "proposed", ...adds),
+  "resolve, C says committed, three required": moved("unknown", "proposed", ...adds),
+});
+
 /** Whatever comes first finds the outcome unknown, but for the truth itself. */
 const lapsed: Row = {
   begin: moved("unknown", "unknown", "unknown"),
@@ -154,13 +175,7 @@ const lapsed: Row = {
   "probed none, asked too early": moved("unknown", "done", "unknown"),
   "probed silent": moved("unknown", "done", "unknown"),
   "probed committed, old attempt": moved("unknown", "fenced", "unknown"),
-  "resolve, A says committed": moved("unknown", "proposed", "unknown", "proposed"),
-  "resolve, A says not committed": moved("unknown", "proposed", "unknown", "proposed"),
-  "resolve, B says committed": moved("unknown", "proposed", "unknown", "proposed"),
-  "resolve, B says not committed": moved("unknown", "proposed", "unknown", "proposed"),
-  "resolve, B says another answer": moved("unknown", "proposed", "unknown", "proposed"),
-  "resolve, B says committed, three required": moved("unknown", "proposed", "unknown", "proposed"),
-  "resolve, C says committed, three required": moved("unknown", "proposed", "unknown", "proposed"),
+  ...notesWords("unknown", "proposed"),
   "resolve, one required": moved("settled", "done", "unknown", "settled"),
   "resolve, stale effect": moved("unknown", "stale", "unknown"),
   "acknowledge some": moved("unknown", "done", "unknown"),
@@ -190,13 +205,7 @@ const unknown: Row = {
   "probed none, asked late enough": moved("released", "done", "released"),
   "probed none, asked too early": moved("unknown", "done"),
   "probed silent": moved("unknown", "done"),
-  "resolve, A says committed": moved("unknown", "proposed", "proposed"),
-  "resolve, A says not committed": moved("unknown", "proposed", "proposed"),
-  "resolve, B says committed": moved("unknown", "proposed", "proposed"),
-  "resolve, B says not committed": moved("unknown", "proposed", "proposed"),
-  "resolve, B says another answer": moved("unknown", "proposed", "proposed"),
-  "resolve, B says committed, three required": moved("unknown", "proposed", "proposed"),
-  "resolve, C says committed, three required": moved("unknown", "proposed", "proposed"),
+  ...notesWords("proposed"),
   "resolve, one required": moved("settled", "done", "settled"),
   "resolve, stale effect": same("stale"),
   tick: same("done"),
@@ -212,11 +221,11 @@ const proposed: Row = {
 /** A and B have said the same, three have to. */
 const nearlyResolved: Row = {
   ...unknown,
-  "resolve, A says committed": same("proposed"),
-  "resolve, B says committed": same("proposed"),
+  "resolve, A says committed": moved("settled", "done", "settled"),
+  "resolve, B says committed": moved("settled", "done", "settled"),
   "resolve, B says committed, three required": same("proposed"),
   "resolve, C says committed, three required": moved("settled", "done", "settled"),
-  "resolve, one required": same("proposed"),
+  "resolve, one required": moved("settled", "done", "settled"),
 };
 
 /** Where nobody could ever be asked, no time is long enough. */
@@ -265,6 +274,16 @@ const released: Row = {
   tick: same("done"),
 };
 
+/** Its last entry may be on its way: nothing is added behind it any more. */
+function closed(row: Row): Row {
+  const isRemark = (type: EntryType): boolean => type === "late" || type === "contradiction";
+  const quiet = EVENT_NAMES.map((event) => [
+    event,
+    row[event].adds.some(isRemark) ? same(row[event].answer) : row[event],
+  ]);
+  return { ...(Object.fromEntries(quiet) as Row), ...endsAndGrantsAnyone };
+}
+
 /** Nothing left to tell: the next tick wipes the record. */
 const leaves = { ...nothingToAcknowledge, tick: moved("absent", "done", "purged") };
 
@@ -281,11 +300,11 @@ const TABLE: Record<StateName, Row> = {
   "settled, in window": settled,
   "settled, in quarantine": expired,
   "settled, end of quarantine": expired,
-  "settled, quarantine over, outbox not empty": { ...settled, ...grantsAnyone },
-  "settled, quarantine over, outbox empty": { ...settled, ...grantsAnyone, ...leaves },
+  "settled, quarantine over, outbox not empty": closed(settled),
+  "settled, quarantine over, outbox empty": { ...closed(settled), ...leaves },
   released,
-  "released, quarantine over, outbox not empty": { ...released, ...grantsAnyone },
-  "released, quarantine over, outbox empty": { ...released, ...grantsAnyone, ...leaves },
+  "released, quarantine over, outbox not empty": closed(released),
+  "released, quarantine over, outbox empty": { ...closed(released), ...leaves },
 };
 
 const cells = STATE_NAMES.flatMap((state) => EVENT_NAMES.map((event) => [event, state] as const));
@@ -301,5 +320,29 @@ describe("the state machine", () => {
       answer: after.answer.kind,
       adds: after.entries.map((entry) => entry.type),
     }).toEqual(cell);
+  });
+});
+
+describe("a proposal", () => {
+  const [A_YES, A_NO] = ["resolve, A says committed", "resolve, A says not committed"] as const;
+  const [B_YES, B_NO] = [
+    "resolve, B says committed, three required",
+    "resolve, B says not committed",
+  ] as const;
+  const B_ELSE = "resolve, B says another answer";
+  const spoken = (first: LiveRecord, events: readonly EventName[]): KeyRecord =>
+    events.reduce<KeyRecord>((record, event) => apply(record, event, first.t).record, first);
+
+  it.each<[string, EventName[], string[], string]>([
+    ["is one operator's", [A_YES], ["a"], "committed"],
+    ["gathers those who say the same", [A_YES, B_YES], ["a", "b"], "committed"],
+    ["counts an operator once", [B_YES, B_YES], ["b"], "committed"],
+    ["starts anew with whoever contradicts it", [A_YES, B_NO], ["b"], "not-committed"],
+    ["starts anew with whoever has seen another answer", [A_YES, B_ELSE], ["b"], "committed"],
+    ["starts anew with one of its own who changes his mind", [A_YES, B_YES, A_NO], ["a"], "not-committed"],
+  ])("%s", (_claim, events, operators, kind) => {
+    expect(spoken(live("unknown, hold"), events)).toMatchObject({
+      proposal: { by: "operators", operators, outcome: { kind } },
+    });
   });
 });
