@@ -3,7 +3,7 @@
  * model's: judged by its own purges, a machine that forgets too early would look right.
  */
 import type { Entry } from "../../src/core/entry.ts";
-import type { Token } from "../../src/core/record.ts";
+import type { KeyRecord, Token } from "../../src/core/record.ts";
 import { type History, type Row, splitByLife } from "./history.ts";
 import { endOf } from "./reference.ts";
 import { describeAnswer } from "./words.ts";
