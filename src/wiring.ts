@@ -57,7 +57,7 @@ function makeSound(env: Env, config: Config, keyring: Keyring): Sound {
   const origin = openOrigin(config.origin, send, keyring);
   const url = (target: string): string => originUrl(config.origin, target);
   const gateway = makeGateway({ config, keyring, send, originUrl: url, report });
-  const quota = openQuota(env.QUOTAS, keyring.name);
+  const quota = openQuota(env.QUOTAS);
   const keyParts: KeyParts = { route: gateway.policyOf, keyring, origin, ledger: noLedger, quota, report };
   return { kind: "sound", config, gateway, serve: makeRouter(config.prefix), origin, keyParts };
 }

@@ -6,7 +6,7 @@ import * as bounds from "./bounds.ts";
 import { findValue, type Place, type Showing, writeMistake } from "./mistake.ts";
 import { readRoute, readRouteId } from "./route/route.ts";
 import { makeSecrets, secretEntries, splitKeys } from "./secrets.ts";
-import { EFFECT_TABLES, SECRETS, SETTINGS as SET, SINKS } from "./settings.ts";
+import { EFFECT_TABLES, REQUEST_LOGS, SECRETS, SETTINGS as SET, SINKS } from "./settings.ts";
 import * as shape from "./shape.ts";
 import { entry, isWhole, list, maybe, oneOf, read } from "./shape.ts";
 import * as words from "./words.ts";
@@ -68,6 +68,7 @@ function configSchema(env: Env, workerName: string) {
       (given): Config => ({
         origin: pickOrigin(given.ORIGIN !== undefined, given.ORIGIN_URL),
         routes: given.ROUTES,
+        logRequests: given.LOG_REQUESTS,
         prefix: given.PREFIX,
         corsOrigins: given.CORS_ORIGINS,
         ledger: {
@@ -102,6 +103,7 @@ function variableEntries(env: Env, workerName: string) {
     LEDGER_RETENTION: entry(SET.LEDGER_RETENTION, shape.duration(bounds.RETENTION_MS)),
     EFFECTS_TABLE: entry(SET.EFFECTS_TABLE, oneOf(EFFECT_TABLES)),
     OPERATORS_REQUIRED: entry(SET.OPERATORS_REQUIRED, shape.wholeNumber(bounds.OPERATORS_REQUIRED)),
+    LOG_REQUESTS: entry(SET.LOG_REQUESTS, oneOf(REQUEST_LOGS)),
     PREFIX: entry(SET.PREFIX, read(words.readPrefix)),
     CORS_ORIGINS: entry(SET.CORS_ORIGINS, readCorsOrigins),
   };

@@ -11,6 +11,7 @@ import { allowDuration, allowOneOf, allowWhole, derived, given, none, required, 
 
 export const SINKS = ["d1", "stdout", "webhook", "none"] as const;
 export const EFFECT_TABLES = ["all", "open"] as const;
+export const REQUEST_LOGS = ["all", "problems"] as const;
 export const ROLES = ["read", "resolve"] as const;
 
 /** Variables of `[vars]`. */
@@ -66,6 +67,13 @@ export const SETTINGS = {
     fallback: given(2),
     allowed: allowWhole(bounds.OPERATORS_REQUIRED),
     meaning: "How many different operators must agree on a resolution.",
+  },
+  LOG_REQUESTS: {
+    fallback: given("all"),
+    allowed: allowOneOf(REQUEST_LOGS),
+    meaning:
+      "One log line per request: `all`, or `problems` (what was neither executed, replayed, released nor passed " +
+      "through; cheaper).",
   },
   PREFIX: {
     fallback: given("/_oncegate"),

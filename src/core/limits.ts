@@ -15,6 +15,9 @@ export const RETRY_IN_FLIGHT_S = 1;
 /** `Retry-After` of a request that meets an unknown outcome: about the time a person or a probe needs to act. */
 export const RETRY_UNKNOWN_S = 30;
 
+/** `Retry-After` of a new key over its quota, which is counted by the minute. */
+export const RETRY_QUOTA_S = 60;
+
 /** `Retry-After` when a store could not be reached. */
 export const RETRY_STORE_S = 2;
 
@@ -61,6 +64,10 @@ export const STORE_PAUSE_MS = 25;
 
 /** A request body has to be there within this time (a slow body must not hold a connection for ever). */
 export const BODY_TIMEOUT_MS = 30_000;
+
+/** A body that was refused is read and dropped up to here, so that its connection can be used again. */
+export const DRAIN_BYTES_MAX = 4 * 1024 * 1024;
+export const DRAIN_MS_MAX = 2_000;
 
 /** `authorize` has to answer within this time. Silence is a no. */
 export const AUTHORIZE_TIMEOUT_MS = 5_000;

@@ -99,6 +99,8 @@ export type Config = {
   routes: readonly RoutePolicy[];
   /** Path below which the gateway's own endpoints live; starts with a slash, has no trailing one. */
   prefix: string;
+  /** Which requests get a log line. */
+  logRequests: "all" | "problems";
   /** Allowed browser origins; empty: CORS is the origin's business. */
   corsOrigins: readonly string[];
   ledger: {

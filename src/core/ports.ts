@@ -18,8 +18,8 @@ export type Operation = {
   authorized: boolean;
   /** How long to wait for a twin that is in flight. Milliseconds, 0: not at all. */
   waitMs: number;
-  /** Parts of the principal. Used to name its owner and its quota, never stored. */
-  principal: readonly string[];
+  /** Keyed digest of the principal: who may read the operation's state, and whose quota a new key takes from. */
+  owner: string;
   /** The client's own key where the route seals with it or sends it on, else empty. Never stored. */
   rawKey: string;
   request: OriginRequest;
@@ -114,26 +114,24 @@ export type Budget = { budgetMs: number; streamMs: number; bodyBytesMax: number 
 
 export interface OriginPort {
   /** One request, sent once, redirects not followed. Never throws. `stop` ends it early. */
-  dispatch(request: OriginRequest, attempt: Attempt, budget: Budget, stop: AbortSignal): Promise<Came>;
+  dispatch(request: OriginRequest, attempt: Attempt, budget: Budget, stop: AbortController): Promise<Came>;
 }
 
 export type Attempt = { name: string; effect: string; n: number };
 
 /** The ledger's side of the outbox. Delivery is at least once; the ledger drops what it knows by stream, sequence and hash. */
 export interface LedgerPort {
+  /** False where no entry is ever kept: then there is no hurry to deliver any. */
+  isKept: boolean;
   /** Takes the entries of one stream in order. Acknowledges up to the last one it holds durably; throws nothing. */
   append(name: string, stream: Stream): Promise<Acknowledged>;
 }
 
 export type Acknowledged = { kind: "held"; seq: number; head: string } | { kind: "failed" };
 
-/** Counts new keys. `false`: the principal's quota is used up. Throws nothing; a store that fails says `unavailable`. */
+/** Counts new keys of an owner. `refused`: the owner's quota is used up. Throws nothing; a store that fails says `unavailable`. */
 export interface QuotaPort {
-  take(
-    principal: readonly string[],
-    route: string,
-    newKeysPerMinute: number,
-  ): Promise<"granted" | "refused" | "unavailable">;
+  take(owner: string, newKeysPerMinute: number): Promise<"granted" | "refused" | "unavailable">;
 }
 
 /** Digests under the deployment's own keys. All are one way; none can be made without the secrets. */

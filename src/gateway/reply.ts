@@ -1,6 +1,6 @@
 /** Step 9: the answer a client gets. The only place that makes responses to guarded requests. */
 
-import { GATEWAY_FIELDS, type Pairs } from "../core/http/headers.ts";
+import { GATEWAY_FIELDS, type Pairs, toFields } from "../core/http/headers.ts";
 import { isBodiless } from "../core/http/outcome.ts";
 import type { Given } from "../core/ports.ts";
 import { type Problem, problemBody } from "../core/problem.ts";
@@ -38,12 +38,10 @@ function httpDate(ms: number): string {
 }
 
 function respond(given: Given, mark: Mark, link: StatusLink, add: Pairs): Response {
-  const headers = new Headers(given.headers as [string, string][]);
-  for (const [name, value] of add) headers.set(name, value);
-  headers.set("Idempotency-Status", mark);
-  if (link !== null) headers.append("Link", `<${link.prefix}/operations/${link.operation}>; rel="status"`);
+  const own: [string, string][] = [["Idempotency-Status", mark]];
+  if (link !== null) own.push(["Link", `<${link.prefix}/operations/${link.operation}>; rel="status"`]);
   const body = isBodiless(given.status) ? null : given.body;
-  return new Response(body, { status: given.status, headers });
+  return new Response(body, { status: given.status, headers: toFields([...given.headers, ...add, ...own]) });
 }
 
 export function replyExecuted(given: Given, times: Times, link: StatusLink): Response {

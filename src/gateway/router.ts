@@ -51,12 +51,29 @@ export function makeRouter(prefix: string): Serve {
   };
 }
 
+/** Requests that went as they should: `LOG_REQUESTS = "problems"` leaves them out. */
+const QUIET_MARKS: ReadonlySet<string> = new Set([
+  "executed",
+  "replayed",
+  "released",
+  "unprotected",
+  "passed",
+]);
+
 async function serveTraffic(request: Request, { gateway, keys }: Visit): Promise<Response> {
   const startedAt = Date.now();
   const handled = await handle(request, gateway, keys);
   gateway.counters.count(handled);
   const { mark, route, operation, response } = handled;
-  gateway.report("request", { status: response.status, mark, route, operation, ms: Date.now() - startedAt });
+  if (gateway.config.logRequests === "all" || !QUIET_MARKS.has(mark)) {
+    gateway.report("request", {
+      status: response.status,
+      mark,
+      route,
+      operation,
+      ms: Date.now() - startedAt,
+    });
+  }
   return response;
 }
 

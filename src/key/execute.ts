@@ -49,7 +49,7 @@ async function runAttempt(run: Run): Promise<Submitted> {
     operation.request,
     { name: operation.name, effect: grant.effect, n: grant.token.n },
     { budgetMs, streamMs: grant.executionMs, bodyBytesMax: policy.responseBytesMax },
-    stop.signal,
+    stop,
   );
   if (came.kind === "open") return passThrough(run, came, lease);
   lease.end();

@@ -27,11 +27,12 @@ import type { Token } from "../core/record.ts";
 import { type Executor, submit } from "./execute.ts";
 import { LocalClaim, refuseStore } from "./local-claim.ts";
 import { describeRecord } from "./look.ts";
+import { OpenedAnswer } from "./opened.ts";
 import { Running } from "./running.ts";
 import { OutboxCarrier } from "./storage/outbox.ts";
 import { KeyStore, type Transacted } from "./storage/store.ts";
 import { Waiters } from "./waiters.ts";
-import { readOperation, responseFor } from "./wire.ts";
+import { asked, readOperation, responseFor } from "./wire.ts";
 
 /** What a key object is given. `route` finds a route's policy; null: this version has no such route. */
 export type KeyParts = {
@@ -47,6 +48,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   readonly #store = new KeyStore(this.ctx.storage);
   readonly #waiters = new Waiters();
   readonly #running = new Running();
+  readonly #opened = new OpenedAnswer();
   #carrier: OutboxCarrier | null = null;
 
   /** The parts, made once an isolate; rejects while the deployment is misconfigured. */
@@ -60,7 +62,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   override async fetch(request: Request): Promise<Response> {
     const work = this.#serve(request);
     // A caller that leaves cancels nothing.
-    this.ctx.waitUntil(work);
+    this.ctx.waitUntil(work.then(() => this.#store.healAlarm()));
     return responseFor(await work);
   }
 
@@ -70,17 +72,14 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     try {
       operation = await readOperation(request);
       parts = await this.parts();
-      await this.#store.ready();
-    } catch (_cause) {
+    } catch {
       // Nothing has been claimed yet.
       return refuseStore();
     }
     const policy = parts.route(operation.route);
     if (policy === null) return refuseStore();
     const claim = this.#claimWith(parts, policy);
-    return new URL(request.url).pathname === "/begin"
-      ? claim.begin(operation)
-      : this.#run(parts, claim, operation, policy);
+    return asked(request) === "begin" ? claim.begin(operation) : this.#run(parts, claim, operation, policy);
   }
 
   async #run(parts: KeyParts, claim: Claim, operation: Operation, policy: RoutePolicy): Promise<Submitted> {
@@ -99,8 +98,10 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   }
 
   #claimWith(parts: KeyParts, policy: RoutePolicy): LocalClaim {
-    const shared = { name: this.#name, store: this.#store, waiters: this.#waiters };
-    const onChange = (): void => this.ctx.waitUntil(this.#carrierWith(parts).flush());
+    const shared = { name: this.#name, store: this.#store, waiters: this.#waiters, opened: this.#opened };
+    const onChange = (): void => {
+      if (parts.ledger.isKept) this.ctx.waitUntil(this.#carrierWith(parts).flush());
+    };
     return new LocalClaim(
       { ...shared, keyring: parts.keyring, quota: parts.quota, onChange },
       policy,
@@ -139,7 +140,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
 
   /** What is true of this key, after waiting up to `waitMs` for a change. Writes nothing for a key that was never used. */
   async look(waitMs: number): Promise<Look> {
-    await this.#store.ready();
+    await this.#store.healAlarm();
     const first = describeRecord(this.#store.load(), Date.now());
     const isMoving =
       first.kind === "found" && (first.status.state === "in-flight" || first.status.state === "unknown");
@@ -204,7 +205,6 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   ): Promise<Result> {
     try {
       const parts = await this.parts();
-      await this.#store.ready();
       const policy = parts.route(route);
       return policy === null ? failed : await act(this.#claimWith(parts, policy));
     } catch {

@@ -6,6 +6,7 @@ import { FINGERPRINT_VERSION } from "../core/fingerprint/message.ts";
 import {
   LEASE_MS_MAX,
   RETRY_IN_FLIGHT_S,
+  RETRY_QUOTA_S,
   RETRY_STORE_S,
   RETRY_UNKNOWN_S,
   SETTLE_MARGIN_MS,
@@ -18,6 +19,7 @@ import type {
   Claim,
   Closing,
   FreshAnswer,
+  Given,
   Keyring,
   Operation,
   QuotaPort,
@@ -35,10 +37,10 @@ import {
   type Token,
   windowEnd,
 } from "../core/record.ts";
-import { ownerMessage } from "../core/scope.ts";
 import type { Fresh } from "../core/transition.ts";
+import type { OpenedAnswer } from "./opened.ts";
 import type { Running } from "./running.ts";
-import { type Binding, openAnswer, sealAnswer } from "./storage/seal.ts";
+import { type Binding, type Kept, openAnswer, sealAnswer } from "./storage/seal.ts";
 import type { KeyStore, Transacted } from "./storage/store.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -46,6 +48,7 @@ export type ClaimParts = {
   name: string;
   store: KeyStore;
   waiters: Waiters;
+  opened: OpenedAnswer;
   keyring: Keyring;
   quota: QuotaPort;
   /** Called after every change: entries may be waiting in the outbox. */
@@ -56,21 +59,24 @@ export class LocalClaim implements Claim {
   readonly #parts: ClaimParts;
   readonly #policy: RoutePolicy;
   readonly #running: Running;
+  readonly #terms: Terms;
 
   constructor(parts: ClaimParts, policy: RoutePolicy, running: Running) {
     this.#parts = parts;
     this.#policy = policy;
     this.#running = running;
+    this.#terms = termsOf(policy);
   }
 
   /** Waits for a twin in flight as long as the operation asks, then takes whatever is true. */
   async begin(operation: Operation): Promise<Begun> {
     const waitUntil = Date.now() + operation.waitMs;
     for (;;) {
-      const fresh = await this.#prepare(operation);
-      if (fresh.kind === "refused") return fresh;
-      const { nonce, fp, authorized } = operation;
-      const done = this.#step({ do: "begin", nonce, fp, authorized, fresh: fresh.fresh });
+      const refused = await this.#refuseByQuota(operation.owner);
+      if (refused !== null) return refused;
+      const { nonce, fp, authorized, owner, route } = operation;
+      const fresh: Fresh = { inc: randomHex(), effect: randomHex(), owner, route, terms: this.#terms };
+      const done = this.#step({ do: "begin", nonce, fp, authorized, fresh });
       if (done.kind !== "stepped") return refuseStore();
       const answer = done.step.answer;
       if (answer.kind === "run" && answer.repeated && this.#policy.executor === "object") {
@@ -122,26 +128,19 @@ export class LocalClaim implements Claim {
     return done.step.answer.kind === "done" ? "done" : "fenced";
   }
 
-  /** What a new attempt needs, made before the transaction; and the quota, which only new keys take from. */
-  async #prepare(
-    operation: Operation,
-  ): Promise<{ kind: "fresh"; fresh: Fresh } | Extract<Submitted, { kind: "refused" }>> {
+  /** The quota, which only new keys take from. Null: go on. */
+  async #refuseByQuota(owner: string): Promise<Extract<Submitted, { kind: "refused" }> | null> {
+    const { quota } = this.#policy;
+    if (quota === null || !this.#isNew()) return null;
+    const taken = await this.#parts.quota.take(owner, quota.newKeysPerMinute);
+    if (taken === "refused") return { kind: "refused", problem: problem("quota-exceeded", RETRY_QUOTA_S) };
+    return taken === "unavailable" ? refuseStore() : null;
+  }
+
+  #isNew(): boolean {
     const loaded = this.#parts.store.load();
-    if (loaded.kind === "unreadable") return refuseStore();
-    const { record } = loaded;
-    const isNew = record.state === "absent" || isPurgeable(record, Date.now());
-    const { route, principal } = operation;
-    if (isNew && this.#policy.quota !== null) {
-      const taken = await this.#parts.quota.take(principal, route, this.#policy.quota.newKeysPerMinute);
-      if (taken === "refused") return { kind: "refused", problem: problem("quota-exceeded", 60) };
-      if (taken === "unavailable") return refuseStore();
-    }
-    const owner =
-      record.state === "absent"
-        ? await this.#parts.keyring.owner(ownerMessage(route, principal))
-        : record.owner;
-    const inc = randomHex();
-    return { kind: "fresh", fresh: { inc, effect: randomHex(), owner, route, terms: termsOf(this.#policy) } };
+    if (loaded.kind === "unreadable") return false;
+    return loaded.record.state === "absent" || isPurgeable(loaded.record, Date.now());
   }
 
   async #answerBegin(
@@ -182,14 +181,22 @@ export class LocalClaim implements Claim {
       const extras = { answer_status: answer.status, answer_size: answer.size, answer_digest: answer.digest };
       return { kind: "refused", problem: problem("answer-not-kept", null, extras) };
     }
-    const { store, keyring } = this.#parts;
-    const binding = this.#bindingOf(settled, answer.status, operation);
-    const opened = await openAnswer(keyring, answer, binding, (row) => store.readRow(row));
-    if (opened.kind === "damaged") return refuseStore();
-    const given = { status: answer.status, headers: opened.headers, body: opened.body };
+    const given = this.#parts.opened.find(settled) ?? (await this.#open(settled, answer, operation));
+    if (given === null) return refuseStore();
     // The same call made again, because its reply was lost, is the one that executed.
     const kind = settled.nonce === operation.nonce ? "executed" : "replayed";
     return { kind, given, createdAt: settled.settledAt, expiresAt: windowEnd(settled) };
+  }
+
+  /** Null: what is stored does not open. */
+  async #open(settled: Settled, answer: Kept, operation: Operation): Promise<Given | null> {
+    const { store, keyring, opened } = this.#parts;
+    const binding = this.#bindingOf(settled, answer.status, operation);
+    const plain = await openAnswer(keyring, answer, binding, (row) => store.readRow(row));
+    if (plain.kind === "damaged") return null;
+    const given = { status: answer.status, headers: plain.headers, body: plain.body };
+    if (!this.#policy.sealWithKey) opened.keep(settled, given);
+    return given;
   }
 
   async #seal(

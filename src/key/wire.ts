@@ -33,6 +33,10 @@ export function requestFor(ask: Ask, operation: Operation): Request {
   return new Request(`https://key/${ask}`, { method: "POST", headers: { [FIELD]: field }, ...init });
 }
 
+export function asked(request: Request): Ask {
+  return request.url.endsWith("/begin") ? "begin" : "submit";
+}
+
 /** Both ends are this file: what comes in is what the other end wrote. */
 export async function readOperation(request: Request): Promise<Operation> {
   const operation = fromField(request.headers) as Operation;

@@ -2,6 +2,7 @@
 import type { LedgerPort } from "../core/ports.ts";
 
 export const noLedger: LedgerPort = {
+  isKept: false,
   append: async (_name, stream) => ({
     kind: "held",
     seq: stream.acked + stream.entries.length,

@@ -11,24 +11,18 @@ export type Clock = {
   guard: (stream: ReadableStream<Uint8Array>) => ReadableStream<Uint8Array>;
 };
 
-export function startClock(ms: number, stop: AbortSignal): Clock {
-  const controller = new AbortController();
+/** `stop` is aborted at the deadline, too. */
+export function startClock(ms: number, stop: AbortController): Clock {
   let isOver = false;
   const ring = (): void => {
     isOver = true;
-    controller.abort();
+    stop.abort();
   };
   let timer = setTimeout(ring, ms);
-  const onStop = (): void => controller.abort();
-  stop.addEventListener("abort", onStop, { once: true });
-
-  function end(): void {
-    clearTimeout(timer);
-    stop.removeEventListener("abort", onStop);
-  }
+  const end = (): void => clearTimeout(timer);
 
   return {
-    signal: controller.signal,
+    signal: stop.signal,
     isOver: () => isOver,
     restart(next) {
       clearTimeout(timer);

@@ -2,7 +2,7 @@
  * Step 6: one request to the origin, sent once. Redirects are answers, a deadline covers headers and body, and every fault comes
  * back as a value: the runtime marks lost answers "retryable", and an exception that escaped from here would be repeated.
  */
-import type { Pairs } from "../core/http/headers.ts";
+import { type Pairs, toFields } from "../core/http/headers.ts";
 import { EFFECT_TOKEN_MS } from "../core/limits.ts";
 import type { OriginAddress } from "../core/policy.ts";
 import type { Attempt, Budget, Came, Keyring, OriginPort, OriginRequest } from "../core/ports.ts";
@@ -35,7 +35,7 @@ export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring)
   ): Promise<Came> {
     let response: Response;
     try {
-      const headers = await headersOf(request, attempt);
+      const headers = await fieldsOf(request, attempt);
       const url = originUrl(address, request.target);
       const body = request.body.byteLength > 0 ? { body: request.body } : {};
       const init = {
@@ -53,14 +53,15 @@ export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring)
     return readAnswer(response, budget, clock);
   }
 
-  async function headersOf(request: OriginRequest, attempt: Attempt): Promise<Headers> {
-    const headers = new Headers(request.headers as [string, string][]);
-    headers.set("Effect-Id", attempt.effect);
-    headers.set("Effect-Attempt", String(attempt.n));
+  async function fieldsOf(request: OriginRequest, attempt: Attempt): Promise<HeadersInit> {
     const expiresAt = Date.now() + EFFECT_TOKEN_MS;
     const token = await keyring.effectToken(attempt.name, attempt.effect, attempt.n, expiresAt);
-    headers.set("Effect-Token", token);
-    return headers;
+    return toFields([
+      ...request.headers,
+      ["Effect-Id", attempt.effect],
+      ["Effect-Attempt", String(attempt.n)],
+      ["Effect-Token", token],
+    ]);
   }
 }
 

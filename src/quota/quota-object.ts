@@ -3,7 +3,6 @@
  * keys; nothing that has been promised is evicted. Storage is wiped by the alarm once the principal has been quiet.
  */
 import { DurableObject } from "cloudflare:workers";
-import { writeMessage } from "../core/bytes.ts";
 import type { QuotaPort } from "../core/ports.ts";
 
 const WINDOW_MS = 60_000;
@@ -29,16 +28,12 @@ export class QuotaObject extends DurableObject {
   }
 }
 
-/** `name` turns a principal into the name of its counting object. */
-export function openQuota(
-  objects: DurableObjectNamespace<QuotaObject>,
-  name: (message: Uint8Array) => Promise<string>,
-): QuotaPort {
+/** An owner's digest, which covers its route, names its counting object. */
+export function openQuota(objects: DurableObjectNamespace<QuotaObject>): QuotaPort {
   return {
-    async take(principal, route, newKeysPerMinute) {
+    async take(owner, newKeysPerMinute) {
       try {
-        const object = await name(writeMessage(["quota", route, ...principal]));
-        return (await objects.getByName(object).take(newKeysPerMinute)) ? "granted" : "refused";
+        return (await objects.getByName(owner).take(newKeysPerMinute)) ? "granted" : "refused";
       } catch {
         return "unavailable";
       }

@@ -6,7 +6,7 @@ import { readKey } from "../../core/http/key.ts";
 import type { FingerprintRule, RoutePolicy } from "../../core/policy.ts";
 import type { Keyring, Operation } from "../../core/ports.ts";
 import { type Problem, problem } from "../../core/problem.ts";
-import { nameMessage } from "../../core/scope.ts";
+import { nameMessage, ownerMessage } from "../../core/scope.ts";
 import { decodeForFingerprint, readRequestBody } from "./body.ts";
 import { readWait } from "./prefer.ts";
 import type { PrincipalReader } from "./principal.ts";
@@ -62,7 +62,7 @@ export async function admit(request: Request, admission: Admission): Promise<Adm
     nonce: crypto.randomUUID(),
     authorized: policy.authorize === null,
     waitMs: Math.min(readWait(request.headers.get("prefer")), policy.waitMsMax),
-    principal: principal.parts,
+    owner: await keyring.owner(ownerMessage(policy.id, principal.parts)),
     rawKey: policy.sealWithKey ? read.key : "",
     request: {
       method: request.method,

@@ -1,6 +1,6 @@
 /** The request body, read whole before any claim: a slow or oversized one leaves its key unused. */
 import { joinBytes } from "../../core/bytes.ts";
-import { BODY_TIMEOUT_MS } from "../../core/limits.ts";
+import { BODY_TIMEOUT_MS, DRAIN_BYTES_MAX, DRAIN_MS_MAX } from "../../core/limits.ts";
 
 export type BodyRead = { kind: "body"; bytes: Uint8Array } | { kind: "too-large" } | { kind: "incomplete" };
 
@@ -38,23 +38,47 @@ async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): 
   const chunks: Uint8Array[] = [];
   let size = 0;
   for (;;) {
-    const { value, done } = await reader.readAtLeast(READ_BYTES, new Uint8Array(READ_BYTES));
-    if (value !== undefined && value.byteLength > 0) {
-      chunks.push(value);
-      size += value.byteLength;
-    }
+    const chunk = await readChunk(reader);
+    if (chunk === null) return { kind: "body", bytes: joinBytes(chunks) };
+    chunks.push(chunk);
+    size += chunk.byteLength;
     if (size > bytesMax) {
-      await reader.cancel().catch(() => undefined);
+      await drain(reader);
       return { kind: "too-large" };
     }
-    if (done || value === undefined || value.byteLength === 0)
-      return { kind: "body", bytes: joinBytes(chunks) };
   }
 }
 
-/** Lets go of a body that nobody will read, so that the connection can be used for the next request. */
+/** Null: the body has ended. */
+async function readChunk(reader: ReadableStreamBYOBReader): Promise<Uint8Array | null> {
+  const { value } = await reader.readAtLeast(READ_BYTES, new Uint8Array(READ_BYTES));
+  return value === undefined || value.byteLength === 0 ? null : value;
+}
+
+/**
+ * Takes a body that nobody will use off the line, so that the client reads the refusal and can send its next request on the same
+ * connection. Gives up on one that is too long or too slow: then the connection closes.
+ */
 export async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
-  if (body !== null && !body.locked) await body.cancel().catch(() => undefined);
+  if (body !== null && !body.locked) await drain(body.getReader({ mode: "byob" }));
+}
+
+async function drain(reader: ReadableStreamBYOBReader): Promise<void> {
+  let left = DRAIN_BYTES_MAX;
+  // Cancelling ends a read that waits for more.
+  const timer = setTimeout(() => reader.cancel().catch(() => undefined), DRAIN_MS_MAX);
+  try {
+    while (left > 0) {
+      const chunk = await readChunk(reader);
+      if (chunk === null) return;
+      left -= chunk.byteLength;
+    }
+    await reader.cancel();
+  } catch {
+    // The client has left; there is nobody to keep a connection for.
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const DECODINGS: ReadonlyMap<string, "gzip" | "deflate"> = new Map([

@@ -36,11 +36,11 @@ export class KeyStore {
     this.#storage = storage;
   }
 
-  /** To be awaited first by every event: learns when the alarm stands, so that a missing one is armed again. */
-  async ready(): Promise<void> {
-    if (this.#armed === undefined) {
-      this.#armed = this.#storage.kv.get(RECORD) === undefined ? null : await this.#storage.getAlarm();
-    }
+  /** Arms a missing alarm again. Asks storage only once in a life of the object; resolves at once where nothing is to be done. */
+  async healAlarm(): Promise<void> {
+    if (this.#armed !== undefined) return;
+    this.#armed = await this.#storage.getAlarm();
+    this.armAgain(0);
   }
 
   load(): Loaded {
@@ -75,7 +75,9 @@ export class KeyStore {
           rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
           this.#storage.kv.put(RECORD, encodeRecord(stepped.record));
         }
-        this.#arm(stepped.alarm);
+        // A key that was never used has no alarm; of one that was, an unchanged record leaves it to `healAlarm`.
+        if (before.state === "absent") this.#armed ??= null;
+        if (stepped.record !== before || this.#armed !== undefined) this.#arm(stepped.alarm);
         return { kind: "stepped", before, step: stepped };
       });
     } catch {
