@@ -29,12 +29,15 @@ export type Wiring = Sound | { kind: "misconfigured" };
 /** One entry per bindings object, so one per isolate; a result, never a promise, because a promise belongs to one request. */
 const wirings = new WeakMap<Env, Wiring>();
 
+/** What has been made, if it has. */
+export function wired(env: Env): Wiring | undefined {
+  return wirings.get(env);
+}
+
 export async function wire(env: Env): Promise<Wiring> {
-  const known = wirings.get(env);
-  if (known !== undefined) return known;
   const made = await makeWiring(env);
   // Two first requests may both have made one: the first stays, so that all share one cache.
-  const first = wirings.get(env) ?? made;
+  const first = wired(env) ?? made;
   wirings.set(env, first);
   return first;
 }

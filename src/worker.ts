@@ -6,7 +6,7 @@ import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
 import { answerOperator } from "./operator/endpoints.ts";
-import { type Sound, wire } from "./wiring.ts";
+import { type Sound, wire, wired } from "./wiring.ts";
 
 export { QuotaObject } from "./quota/quota-object.ts";
 
@@ -18,14 +18,14 @@ const isolates = new WeakMap<Sound, string>();
 
 export class KeyObject extends KeyObjectShell<Env> {
   protected override async parts(): Promise<KeyParts> {
-    const wiring = await wire(this.env);
+    const wiring = wired(this.env) ?? (await wire(this.env));
     if (wiring.kind === "misconfigured") throw new Error("misconfigured");
     return wiring.keyParts;
   }
 }
 
 async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
-  const wiring = await wire(env);
+  const wiring = wired(env) ?? (await wire(env));
   if (wiring.kind === "misconfigured") return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
   const keys = openKeyPort(env.KEYS, wiring.origin, (work) => ctx.waitUntil(work));
   return wiring.serve(request, {

@@ -56,19 +56,30 @@ export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array {
  * a message. Each part is shorter than 4 GiB.
  */
 export function writeMessage(parts: readonly (string | Uint8Array)[]): Uint8Array {
-  const chunks = parts.map((part) => (typeof part === "string" ? encodeUtf8(part) : part));
-  let size = LENGTH_BYTES;
-  for (const chunk of chunks) size += LENGTH_BYTES + chunk.length;
-  const message = new Uint8Array(size);
+  const most = parts.reduce((size, part) => size + LENGTH_BYTES + bytesAtMost(part), LENGTH_BYTES);
+  const message = new Uint8Array(most);
   const view = new DataView(message.buffer);
-  view.setUint32(0, chunks.length);
+  view.setUint32(0, parts.length);
   let at = LENGTH_BYTES;
-  for (const chunk of chunks) {
-    view.setUint32(at, chunk.length);
-    message.set(chunk, at + LENGTH_BYTES);
-    at += LENGTH_BYTES + chunk.length;
+  for (const part of parts) {
+    const written = writePart(part, message.subarray(at + LENGTH_BYTES));
+    view.setUint32(at, written);
+    at += LENGTH_BYTES + written;
   }
-  return message;
+  return message.subarray(0, at);
+}
+
+/** A UTF-16 code unit takes at most three bytes of UTF-8. */
+function bytesAtMost(part: string | Uint8Array): number {
+  return typeof part === "string" ? part.length * 3 : part.length;
+}
+
+/** Writes a part to the start of `into` and gives its length. */
+function writePart(part: string | Uint8Array, into: Uint8Array): number {
+  if (typeof part === "string" && part.isWellFormed()) return encoder.encodeInto(part, into).written;
+  const bytes = typeof part === "string" ? encodeUtf8(part) : part;
+  into.set(bytes);
+  return bytes.length;
 }
 
 /** Lower-case hex, two characters a byte. */
@@ -103,9 +114,17 @@ export function fromBase64(text: string): Uint8Array | null {
   return toBase64(bytes) === text ? bytes : null;
 }
 
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 /** Base64url without padding (RFC 4648 section 5). */
 export function toBase64Url(bytes: Uint8Array): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 3) {
+    const group = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+    const characters = Math.min(bytes.length - at, 3) + 1;
+    for (let i = 0; i < characters; i++) text += BASE64URL[(group >> (18 - 6 * i)) & 63];
+  }
+  return text;
 }
 
 /**

@@ -25,8 +25,19 @@ export type Operation = {
   request: OriginRequest;
 };
 
-/** What goes to the origin, less the fields an attempt adds. `target` is path and query as fingerprinted. */
-export type OriginRequest = { method: string; target: string; headers: Pairs; body: Uint8Array };
+/**
+ * What goes to the origin, less the fields an attempt adds. `target` is path and query as fingerprinted. The body is read once,
+ * by the attempt that sends it.
+ */
+export type OriginRequest = {
+  method: string;
+  target: string;
+  headers: Pairs;
+  body: () => Promise<Uint8Array>;
+};
+
+/** What a stored answer is bound to, of the operation that asked for it. */
+export type Sealing = Pick<Operation, "fp" | "rawKey">;
 
 /** An answer as a caller gets it. A stream can break; bytes can't. */
 export type Given = { status: number; headers: Pairs; body: Uint8Array | ReadableStream<Uint8Array> };
@@ -94,11 +105,7 @@ export type Renewal = "renewed" | "lapsed" | "fenced" | "failed";
 export interface Claim {
   begin(operation: Operation): Promise<Begun>;
   renew(token: Token): Promise<Renewal>;
-  settle(
-    grant: Pick<Grant, "token" | "effect">,
-    answer: FreshAnswer,
-    operation: Operation,
-  ): Promise<Settling>;
+  settle(grant: Pick<Grant, "token" | "effect">, answer: FreshAnswer, sealing: Sealing): Promise<Settling>;
   report(token: Token, reason: UnknownReason): Promise<Closing>;
   release(token: Token, evidence: Evidence): Promise<Closing>;
 }

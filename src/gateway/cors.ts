@@ -6,15 +6,15 @@ const PREFLIGHT_AGE_S = 600;
 
 /** The origin to allow: the caller's own if it is listed, `*` where everybody is; null: no cross-origin reading. */
 function allowedOrigin(request: Request, allowed: readonly string[]): string | null {
-  const origin = request.headers.get("origin");
-  if (origin === null || allowed.length === 0) return null;
+  const origin = allowed.length === 0 ? null : request.headers.get("origin");
+  if (origin === null) return null;
   if (allowed.includes("*")) return "*";
   return allowed.includes(origin) ? origin : null;
 }
 
 /** Answers a preflight itself, without key or claim; null: not a preflight, or none of ours. */
 export function answerPreflight(request: Request, allowed: readonly string[]): Response | null {
-  if (request.method !== "OPTIONS" || allowed.length === 0) return null;
+  if (allowed.length === 0 || request.method !== "OPTIONS") return null;
   if (!request.headers.has("origin") || !request.headers.has("access-control-request-method")) return null;
   const headers = new Headers({
     Vary: "Origin, Access-Control-Request-Headers",

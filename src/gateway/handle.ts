@@ -1,9 +1,10 @@
 /** The main path: one guarded request from admission to answer. Steps are those of the map in `src/README.md`. */
 
 import type { RoutePolicy } from "../core/policy.ts";
-import type { KeyPort, Operation, Submitted } from "../core/ports.ts";
+import type { KeyPort, Submitted } from "../core/ports.ts";
 import { problem } from "../core/problem.ts";
-import { admit } from "./admission/admit.ts";
+import { ownerMessage } from "../core/scope.ts";
+import { admit, type Unclaimed } from "./admission/admit.ts";
 import { discard } from "./admission/body.ts";
 import { isAuthorized } from "./authorize.ts";
 import type { Gateway } from "./gateway.ts";
@@ -41,7 +42,7 @@ export async function handle(request: Request, gateway: Gateway, keys: KeyPort):
       return { response, mark: "unprotected", route: policy.id, operation: "" };
     }
     case "guarded":
-      return answer(request, gateway, keys, policy, admitted.operation);
+      return answer({ request, gateway, keys, policy, principal: admitted.principal }, admitted.operation);
   }
 }
 
@@ -56,14 +57,18 @@ async function refuseEarly(
   return { response: replyProblem(refusal, gateway.prefix, null), mark: refusal.mark, route, operation: "" };
 }
 
+/** One request on its way through steps 4 to 9. */
+type Visit = {
+  request: Request;
+  gateway: Gateway;
+  keys: KeyPort;
+  policy: RoutePolicy;
+  principal: readonly string[];
+};
+
 /** Steps 4 and 9. */
-async function answer(
-  request: Request,
-  gateway: Gateway,
-  keys: KeyPort,
-  policy: RoutePolicy,
-  operation: Operation,
-): Promise<Handled> {
+async function answer(visit: Visit, operation: Unclaimed): Promise<Handled> {
+  const { gateway, policy } = visit;
   const link: StatusLink = { prefix: gateway.prefix, operation: operation.name };
   const told = (response: Response, mark: Mark): Handled => ({
     response,
@@ -71,7 +76,7 @@ async function answer(
     route: policy.id,
     operation: operation.name,
   });
-  const submitted = await submitOrRecall(request, gateway, keys, policy, operation);
+  const submitted = await recallOrSubmit(visit, operation);
   switch (submitted.kind) {
     case "executed":
       return told(replyExecuted(submitted.given, submitted, link), "executed");
@@ -91,24 +96,27 @@ async function answer(
 }
 
 /** A stored answer is given only after the route's own service has agreed, wherever it is stored. */
-async function submitOrRecall(
-  request: Request,
-  gateway: Gateway,
-  keys: KeyPort,
-  policy: RoutePolicy,
-  operation: Operation,
-): Promise<Submitted> {
-  const first = recall(gateway, policy, operation) ?? (await keys.submit(operation, policy));
+async function recallOrSubmit(visit: Visit, operation: Unclaimed): Promise<Submitted> {
+  const { request, gateway, policy } = visit;
+  const first = recall(gateway, policy, operation) ?? (await submitClaimed(visit, operation));
   if (first.kind === "authorize" && policy.authorize !== null) {
     if (!(await isAuthorized(policy.authorize, request, policy.principal))) return first;
-    return submitOrRecall(request, gateway, keys, policy, { ...operation, authorized: true });
+    return recallOrSubmit(visit, { ...operation, authorized: true });
   }
   remember(gateway, policy, operation, first);
   return first;
 }
 
+async function submitClaimed(
+  { gateway, keys, policy, principal }: Visit,
+  operation: Unclaimed,
+): Promise<Submitted> {
+  const owner = await gateway.keyring.owner(ownerMessage(policy.id, principal));
+  return keys.submit({ ...operation, owner }, policy);
+}
+
 /** A settled answer from this isolate's memory, on routes that don't have each replay recorded with the decision. */
-function recall(gateway: Gateway, policy: RoutePolicy, operation: Operation): Submitted | null {
+function recall(gateway: Gateway, policy: RoutePolicy, operation: Unclaimed): Submitted | null {
   if (!isCacheable(policy)) return null;
   const found = gateway.cache.find(operation.name, operation.fp, Date.now());
   if (found === null) return null;
@@ -125,7 +133,7 @@ function isCacheable(policy: RoutePolicy): boolean {
  * Only what came back as a replay is kept: the first answer may hold fields and values that are not to be given twice,
  * and most keys are never asked for again.
  */
-function remember(gateway: Gateway, policy: RoutePolicy, operation: Operation, submitted: Submitted): void {
+function remember(gateway: Gateway, policy: RoutePolicy, operation: Unclaimed, submitted: Submitted): void {
   if (submitted.kind !== "replayed" || !isCacheable(policy)) return;
   const { status, headers, body } = submitted.given;
   if (!(body instanceof Uint8Array)) return;

@@ -19,6 +19,7 @@ import type {
   OriginPort,
   QuotaPort,
   Renewal,
+  Sealing,
   Settling,
   Submitted,
 } from "../core/ports.ts";
@@ -70,7 +71,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     let parts: KeyParts;
     let operation: Operation;
     try {
-      operation = await readOperation(request);
+      operation = readOperation(request);
       parts = await this.parts();
     } catch {
       // Nothing has been claimed yet.
@@ -123,10 +124,10 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     route: string,
     grant: Pick<Grant, "token" | "effect">,
     answer: FreshAnswer,
-    operation: Operation,
+    sealing: Sealing,
   ): Promise<Settling> {
     return this.#withClaim<Settling>(route, { kind: "failed" }, (claim) =>
-      claim.settle(grant, answer, operation),
+      claim.settle(grant, answer, sealing),
     );
   }
 

@@ -24,6 +24,7 @@ import type {
   Operation,
   QuotaPort,
   Renewal,
+  Sealing,
   Settling,
   Submitted,
 } from "../core/ports.ts";
@@ -103,10 +104,10 @@ export class LocalClaim implements Claim {
   async settle(
     grant: Pick<Grant, "token" | "effect">,
     fresh: FreshAnswer,
-    operation: Operation,
+    sealing: Sealing,
   ): Promise<Settling> {
     const { token, effect } = grant;
-    const { answer, rows } = await this.#seal(token, fresh, operation);
+    const { answer, rows } = await this.#seal(token, fresh, sealing);
     const done = await this.#stepUntilStored({ do: "settle", token, effect, answer }, rows);
     if (done.kind !== "stepped") return { kind: "failed" };
     const { record } = done.step;
@@ -202,15 +203,15 @@ export class LocalClaim implements Claim {
   async #seal(
     token: Token,
     fresh: FreshAnswer,
-    operation: Operation,
+    sealing: Sealing,
   ): Promise<{ answer: Answer; rows: readonly ArrayBuffer[] }> {
     if (fresh.kind === "not-kept") return { answer: fresh, rows: [] };
-    const binding = this.#bindingOf({ ...token, fp: operation.fp }, fresh.status, operation);
+    const binding = this.#bindingOf({ ...token, fp: sealing.fp }, fresh.status, sealing);
     return sealAnswer(this.#parts.keyring, fresh, binding);
   }
 
-  #bindingOf(record: Token & Pick<LiveRecord, "fp">, status: number, operation: Operation): Binding {
-    const secret = this.#policy.sealWithKey ? operation.rawKey : "";
+  #bindingOf(record: Token & Pick<LiveRecord, "fp">, status: number, sealing: Sealing): Binding {
+    const secret = this.#policy.sealWithKey ? sealing.rawKey : "";
     return { name: this.#parts.name, inc: record.inc, n: record.n, status, fp: record.fp, secret };
   }
 

@@ -12,6 +12,7 @@ import type {
   Operation,
   OriginPort,
   Renewal,
+  Sealing,
   Settling,
   Submitted,
 } from "../core/ports.ts";
@@ -60,7 +61,7 @@ async function callObject<Result>(
 
 async function ask(objects: Objects, what: Ask, operation: Operation): Promise<Called<Begun>> {
   return callObject(objects, operation.name, async (stub) =>
-    readBegun(await stub.fetch(requestFor(what, operation))),
+    readBegun(await stub.fetch(await requestFor(what, operation))),
   );
 }
 
@@ -95,15 +96,13 @@ class RemoteClaim implements Claim {
   }
 
   settle(
-    grant: Pick<Grant, "token" | "effect">,
+    { token, effect }: Pick<Grant, "token" | "effect">,
     answer: FreshAnswer,
-    operation: Operation,
+    { fp, rawKey }: Sealing,
   ): Promise<Settling> {
-    const { token, effect } = grant;
-    // The object has no use for the request's body again.
-    const bodiless = { ...operation, request: { ...operation.request, body: new Uint8Array() } };
+    const { route } = this.#operation;
     return this.#call<Settling>({ kind: "failed" }, (stub) =>
-      stub.settle(operation.route, { token, effect }, answer, bodiless),
+      stub.settle(route, { token, effect }, answer, { fp, rawKey }),
     );
   }
 

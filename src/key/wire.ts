@@ -25,11 +25,12 @@ function fromField(headers: Headers): unknown {
   return JSON.parse(headers.get(FIELD) ?? "null");
 }
 
-export function requestFor(ask: Ask, operation: Operation): Request {
+export async function requestFor(ask: Ask, operation: Operation): Promise<Request> {
   const { body, ...request } = operation.request;
   const field = toField({ ...operation, request });
   // A claim alone needs no body: its caller has it.
-  const init = ask === "submit" && body.byteLength > 0 ? { body } : {};
+  const bytes = ask === "submit" ? await body() : EMPTY;
+  const init = bytes.byteLength > 0 ? { body: bytes } : {};
   return new Request(`https://key/${ask}`, { method: "POST", headers: { [FIELD]: field }, ...init });
 }
 
@@ -37,10 +38,11 @@ export function asked(request: Request): Ask {
   return request.url.endsWith("/begin") ? "begin" : "submit";
 }
 
-/** Both ends are this file: what comes in is what the other end wrote. */
-export async function readOperation(request: Request): Promise<Operation> {
+/** Both ends are this file: what comes in is what the other end wrote. The body is left until an attempt sends it on. */
+export function readOperation(request: Request): Operation {
   const operation = fromField(request.headers) as Operation;
-  const body = request.body === null ? new Uint8Array() : new Uint8Array(await request.arrayBuffer());
+  const body = async (): Promise<Uint8Array> =>
+    request.body === null ? EMPTY : new Uint8Array(await request.arrayBuffer());
   return { ...operation, request: { ...operation.request, body } };
 }
 

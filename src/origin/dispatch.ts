@@ -37,7 +37,8 @@ export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring)
     try {
       const headers = await fieldsOf(request, attempt);
       const url = originUrl(address, request.target);
-      const body = request.body.byteLength > 0 ? { body: request.body } : {};
+      const bytes = await request.body();
+      const body = bytes.byteLength > 0 ? { body: bytes } : {};
       const init = {
         method: request.method,
         headers,

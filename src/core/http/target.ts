@@ -33,7 +33,8 @@ const CONTROL = /[\x00-\x20\x7f]/;
  */
 const DOT_SEGMENT = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?:$|\/|;|%2f|%5c|%3b)/i;
 
-/** A path that a URL parser gives back as it is: most are, and parsing costs. */
+/** A host and a path that a URL parser gives back as they are: most are, and parsing costs. */
+const PLAIN_HOST = /^[A-Za-z0-9.-]+(:[1-5]?\d{1,4})?$/;
 const PLAIN = /^\/[A-Za-z0-9/._~-]*$/;
 
 const ENCODED_SEPARATOR = /%2f|%5c/gi;
@@ -55,7 +56,8 @@ export function readTarget(url: string): TargetReading {
   if (rawPath.includes("\\")) return refuse("backslash");
   if (rawPath.startsWith("//")) return refuse("double-slash");
   if (DOT_SEGMENT.test(rawPath)) return refuse("dot-segment");
-  if (PLAIN.test(rawPath) && rawSearch === "") return { kind: "target", path: rawPath, search: "" };
+  if (PLAIN.test(rawPath) && PLAIN_HOST.test(authority) && rawSearch === "")
+    return { kind: "target", path: rawPath, search: "" };
   const parsed = parseUrl(url);
   if (parsed === null) return refuse("unparsable");
   return { kind: "target", path: parsed.pathname, search: rawSearch === "?" ? "?" : parsed.search };

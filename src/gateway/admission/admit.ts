@@ -6,16 +6,19 @@ import { readKey } from "../../core/http/key.ts";
 import type { FingerprintRule, RoutePolicy } from "../../core/policy.ts";
 import type { Keyring, Operation } from "../../core/ports.ts";
 import { type Problem, problem } from "../../core/problem.ts";
-import { nameMessage, ownerMessage } from "../../core/scope.ts";
+import { nameMessage } from "../../core/scope.ts";
 import { decodeForFingerprint, readRequestBody } from "./body.ts";
 import { readWait } from "./prefer.ts";
 import type { PrincipalReader } from "./principal.ts";
 
 export type Admitted =
-  | { kind: "guarded"; operation: Operation }
+  | { kind: "guarded"; operation: Unclaimed; principal: readonly string[] }
   /** No key, and the route does not insist: forwarded as it is, without a promise. */
   | { kind: "unprotected" }
   | { kind: "refused"; problem: Problem };
+
+/** An operation before anybody claims it: a stored answer may be at hand, and then nobody has to be named. */
+export type Unclaimed = Omit<Operation, "owner">;
 
 export type Admission = {
   policy: RoutePolicy;
@@ -55,23 +58,22 @@ export async function admit(request: Request, admission: Admission): Promise<Adm
     body: content.bytes,
   });
   const name = await keyring.name(nameMessage(policy.id, principal.parts, read.key));
-  const operation: Operation = {
+  const operation: Unclaimed = {
     name,
     route: policy.id,
     fp: await keyring.fingerprint(message),
     nonce: crypto.randomUUID(),
     authorized: policy.authorize === null,
     waitMs: Math.min(readWait(request.headers.get("prefer")), policy.waitMsMax),
-    owner: await keyring.owner(ownerMessage(policy.id, principal.parts)),
     rawKey: policy.sealWithKey ? read.key : "",
     request: {
       method: request.method,
       target: path + search,
       headers: await withOriginKey(headers.pairs, policy, keyring, name, read.key),
-      body: body.bytes,
+      body: async () => body.bytes,
     },
   };
-  return { kind: "guarded", operation };
+  return { kind: "guarded", operation, principal: principal.parts };
 }
 
 /** Bytes that could not be decoded say what they mean only together with their coding. */
