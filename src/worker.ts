@@ -49,10 +49,5 @@ function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {
 }
 
 export default {
-  async fetch(request, env, ctx) {
-    const work = serve(request, env, ctx);
-    // A client that leaves cancels nothing: what has begun is finished and stored.
-    ctx.waitUntil(work);
-    return work;
-  },
+  fetch: serve,
 } satisfies ExportedHandler<Env>;

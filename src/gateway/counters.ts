@@ -2,18 +2,19 @@
 import type { Handled } from "./handle.ts";
 
 export class Counters {
-  readonly #answers = new Map<string, number>();
+  /** By route, then by mark. */
+  readonly #answers = new Map<string, Map<string, number>>();
 
   count(handled: Pick<Handled, "mark" | "route">): void {
-    const series = JSON.stringify([handled.route, handled.mark]);
-    this.#answers.set(series, (this.#answers.get(series) ?? 0) + 1);
+    const marks = this.#answers.get(handled.route) ?? new Map<string, number>();
+    marks.set(handled.mark, (marks.get(handled.mark) ?? 0) + 1);
+    this.#answers.set(handled.route, marks);
   }
 
   /** Every series that has been counted: route id (empty where no route matched), mark, count. */
   read(): { route: string; mark: string; count: number }[] {
-    return [...this.#answers].map(([series, count]) => {
-      const [route, mark] = JSON.parse(series) as [string, string];
-      return { route, mark, count };
-    });
+    return [...this.#answers].flatMap(([route, marks]) =>
+      [...marks].map(([mark, count]) => ({ route, mark, count })),
+    );
   }
 }

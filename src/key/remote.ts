@@ -2,6 +2,7 @@
 import type { Evidence, UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
 import { RETRY_UNKNOWN_S, STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
+import type { RoutePolicy } from "../core/policy.ts";
 import type {
   Begun,
   Claim,
@@ -120,17 +121,23 @@ class RemoteClaim implements Claim {
   }
 }
 
-/** `keepAlive` is the request's own `waitUntil`: with `executor = "worker"` the work goes on after the caller has left. */
+/** `keepAlive` is the request's own `waitUntil`. */
 export function openKeyPort(
   objects: Objects,
   origin: OriginPort,
   keepAlive: (work: Promise<unknown>) => void,
 ): KeyPort {
+  const run = (operation: Operation, policy: RoutePolicy): Promise<Submitted> => {
+    if (policy.executor === "object") return submitToObject(objects, operation);
+    const claim = new RemoteClaim(objects, operation);
+    return submit({ claim, origin, keepAlive, ended: () => undefined }, operation, policy);
+  };
   return {
     submit(operation, policy) {
-      if (policy.executor === "object") return submitToObject(objects, operation);
-      const claim = new RemoteClaim(objects, operation);
-      return submit({ claim, origin, keepAlive, ended: () => undefined }, operation, policy);
+      const work = run(operation, policy);
+      // A client that leaves cancels nothing: what has begun is finished and stored.
+      keepAlive(work);
+      return work;
     },
     async look(name, waitMs) {
       const called = await callObject<Look>(objects, name, async (stub) => await stub.look(waitMs));

@@ -1,0 +1,270 @@
+/**
+ * What must be true of a history, whatever was killed when. Pure: facts in, violations out. A rule looks at one key at
+ * a time; the promises are those of the public contract, not of the code.
+ */
+import {
+  type Fact,
+  type FactOf,
+  type History,
+  isSuccess,
+  isUnknown,
+  type Operation,
+  selectFacts,
+  type Told,
+} from "./history.ts";
+
+export type Violation = { rule: string; key: string; text: string };
+
+type Story = { operation: Operation; facts: readonly Fact[] };
+
+/** Null where the rule holds; else what is wrong. */
+type Rule = (story: Story) => string | null;
+
+const RULES = {
+  /** At most one dispatch under `hold`, with or without an effect. */
+  "dispatched-twice": ({ operation, facts }) => {
+    const count = selectFacts(facts, "arrived").length;
+    return operation.crashRule === "hold" && count > 1 ? `the origin got ${count} requests` : null;
+  },
+
+  /** Under `retry` the origin drops repeats itself, so its own count is the measure there too. */
+  "executed-twice": ({ facts }) => {
+    const count = selectFacts(facts, "executed").length;
+    return count > 1 ? `${count} executions` : null;
+  },
+
+  "dedupe-key-changed": ({ operation, facts }) => {
+    const keys = selectFacts(facts, "arrived").map((arrived) => arrived.dedupe);
+    if (operation.crashRule === "hold") {
+      return keys.some((key) => key !== null) ? "the origin got a key that its route doesn't send" : null;
+    }
+    return keys.includes(null) || new Set(keys).size > 1
+      ? `the origin got the keys ${keys.join(", ")}`
+      : null;
+  },
+
+  "attempt-miscounted": ({ facts }) => {
+    const attempts = selectFacts(facts, "arrived").map(({ attempt }) => attempt);
+    const isRising = attempts.every((attempt, i) => attempt > (attempts[i - 1] ?? 0));
+    return isRising ? null : `attempts ${attempts.join(", ")}`;
+  },
+
+  /** An attempt that the origin never heard of may have the number before. */
+  "attempt-without-crash": ({ operation, facts }) => {
+    const attempts = selectFacts(facts, "arrived").map(({ attempt }) => attempt);
+    const isFirst = attempts.every((attempt) => attempt === 1);
+    return operation.crashRule === "hold" && !isFirst ? `attempt ${attempts.join(", ")}` : null;
+  },
+
+  "effect-id-repeated": ({ facts }) => {
+    const effects = selectFacts(facts, "arrived").map(({ effect }) => effect);
+    return new Set(effects).size < effects.length ? `effect ids ${effects.join(", ")}` : null;
+  },
+
+  /** A success is one of the origin's own answers for this key, and was sent before it was given. */
+  "answer-invented": ({ facts }) => {
+    const replied = new Set<string>();
+    for (const fact of facts) {
+      if (fact.kind === "replied") replied.add(fact.digest);
+      if (fact.kind === "told" && isSuccess(fact.told) && !replied.has(fact.told.digest)) {
+        return `call ${fact.call} got bytes that the origin never sent`;
+      }
+    }
+    return null;
+  },
+
+  "answers-differ": ({ facts }) => {
+    const successes = selectFacts(facts, "told").filter(({ told }) => isSuccess(told));
+    const shapes = successes.map(({ told }) => `${told.status} ${told.digest} ${told.fields}`);
+    return new Set(shapes).size > 1 ? `${new Set(shapes).size} different answers` : null;
+  },
+
+  /** Only one call can be the one that executed. */
+  "executed-told-twice": ({ facts }) => {
+    const calls = selectFacts(facts, "told").filter(({ told }) => told.mark === "executed");
+    return calls.length > 1 ? `calls ${calls.map(({ call }) => call).join(", ")}` : null;
+  },
+
+  /** Once a client has a success, every call that begins later gets that answer as a replay. */
+  "answer-forgotten": ({ facts }) => {
+    const later = callsAfterSuccess(facts);
+    const wrong = selectFacts(facts, "told").find(
+      ({ call, told }) => later.has(call) && !(isSuccess(told) && told.mark === "replayed"),
+    );
+    return wrong === undefined ? null : `call ${wrong.call} got ${describe(wrong.told)} after a success`;
+  },
+
+  /** Nothing reaches the origin once a client has a success. */
+  "ran-after-answer": ({ facts }) => {
+    const first = facts.findIndex((fact) => fact.kind === "told" && isSuccess(fact.told));
+    const again = first >= 0 && facts.slice(first).some((fact) => fact.kind === "arrived");
+    return again ? "the origin got a request after a client had a success" : null;
+  },
+
+  /** Unknown ends by evidence alone: never by running again under `hold`. */
+  "ran-after-unknown": ({ operation, facts }) => {
+    const first = facts.findIndex((fact) => fact.kind === "told" && isUnknown(fact.told));
+    const again = first >= 0 && facts.slice(first).some((fact) => fact.kind === "arrived");
+    return operation.crashRule === "hold" && again
+      ? "the origin got a request after a client was told unknown"
+      : null;
+  },
+
+  /** Every answer is one that the contract allows for a correct client's call. */
+  "answer-unexpected": ({ facts }) => {
+    const wrong = selectFacts(facts, "told").find(({ told }) => !isExpected(told));
+    return wrong === undefined ? null : `call ${wrong.call} got ${describe(wrong.told)}`;
+  },
+
+  /** A call ends without an answer only where the gateway was dead for some of its time. */
+  "silence-without-kill": ({ facts }) => {
+    const excused = callsCutByKill(facts);
+    const causeless = selectFacts(facts, "silence").find(({ call }) => !excused.has(call));
+    return causeless === undefined ? null : `call ${causeless.call} got no answer, and nothing was killed`;
+  },
+
+  /** A request that never was whole claims nothing: it is as if it had not come, and the retry runs. */
+  "incomplete-claimed": ({ operation, facts }) => {
+    if (operation.point !== "body-sending") return null;
+    const killed = facts.findIndex((fact) => fact.kind === "killed" && fact.kill === operation.kill);
+    if (facts.slice(0, killed).some((fact) => fact.kind === "arrived"))
+      return "the origin got half a request";
+    const refused = selectFacts(facts, "told").find(
+      ({ told }) => isUnknown(told) || told.mark === "in-flight",
+    );
+    return refused === undefined ? null : `call ${refused.call} got ${describe(refused.told)}`;
+  },
+
+  /** Every key ends: a success, or an honest unknown. */
+  unsettled: ({ facts }) => {
+    const last = lastTold(facts);
+    if (last === null) return "its last call got no answer";
+    return isSuccess(last) || isUnknown(last) ? null : `its last call got ${describe(last)}`;
+  },
+
+  "retry-unanswered": ({ operation, facts }) => {
+    const last = lastTold(facts);
+    const isAnswered = last !== null && isSuccess(last);
+    return operation.crashRule === "retry" && !isAnswered ? "its last call got no success" : null;
+  },
+
+  "success-without-effect": ({ facts }) => {
+    const last = lastTold(facts);
+    const count = selectFacts(facts, "executed").length;
+    return last !== null && isSuccess(last) && count === 0 ? "a success, and nothing was executed" : null;
+  },
+
+  /** The status endpoint says the same as the last answer. */
+  "state-contradicts": ({ facts }) => {
+    const last = lastTold(facts);
+    const state = selectFacts(facts, "looked").at(-1)?.state ?? null;
+    if (last === null) return null;
+    const isAgreed = (isSuccess(last) && state === "settled") || (isUnknown(last) && state === "unknown");
+    return isAgreed ? null : `the state is ${state} and the last answer ${describe(last)}`;
+  },
+} as const satisfies Record<string, Rule>;
+
+/** Names of all rules, for a test that plants a bad history for each. */
+export const RULE_NAMES: readonly string[] = [
+  ...Object.keys(RULES),
+  "effect-id-shared",
+  "operation-unobserved",
+];
+
+/** Everything that is wrong with a history, key by key; none where every promise was kept. */
+export function checkHistory(history: History): Violation[] {
+  const stories = listStories(history);
+  const found = stories.flatMap((story) => checkStory(story));
+  return [...found, ...findUnobserved(stories), ...findSharedEffects(stories)];
+}
+
+function checkStory(story: Story): Violation[] {
+  return Object.entries<Rule>(RULES).flatMap(([rule, check]) => {
+    const text = check(story);
+    return text === null ? [] : [{ rule, key: story.operation.key, text }];
+  });
+}
+
+/** A key that nobody called proves nothing. */
+function findUnobserved(stories: readonly Story[]): Violation[] {
+  return stories
+    .filter(({ facts }) => selectFacts(facts, "called").length === 0)
+    .map(({ operation }) => ({ rule: "operation-unobserved", key: operation.key, text: "never called" }));
+}
+
+function findSharedEffects(stories: readonly Story[]): Violation[] {
+  const owners = new Map<string, string>();
+  return stories.flatMap(({ operation, facts }) =>
+    selectFacts(facts, "arrived").flatMap(({ effect }) => {
+      const owner = owners.get(effect) ?? operation.key;
+      owners.set(effect, owner);
+      if (owner === operation.key) return [];
+      return [{ rule: "effect-id-shared", key: operation.key, text: `${effect} is of ${owner} too` }];
+    }),
+  );
+}
+
+/** Facts of each key, with all kills and starts among them. */
+function listStories({ operations, facts }: History): Story[] {
+  const byKey = new Map(operations.map(({ key }) => [key, [] as Fact[]]));
+  for (const fact of facts) {
+    if ("key" in fact) byKey.get(fact.key)?.push(fact);
+    else for (const list of byKey.values()) list.push(fact);
+  }
+  return operations.map((operation) => ({ operation, facts: byKey.get(operation.key) ?? [] }));
+}
+
+/** Calls that were under way at a kill, or began before the next start. */
+function callsCutByKill(facts: readonly Fact[]): Set<number> {
+  const open = new Set<number>();
+  const cut = new Set<number>();
+  let isDown = false;
+  for (const fact of facts) {
+    if (fact.kind === "started") isDown = false;
+    if (fact.kind === "told" || fact.kind === "silence") open.delete(fact.call);
+    if (fact.kind === "called") (isDown ? cut : open).add(fact.call);
+    if (fact.kind === "killed") {
+      isDown = true;
+      for (const call of open) cut.add(call);
+    }
+  }
+  return cut;
+}
+
+function callsAfterSuccess(facts: readonly Fact[]): Set<number> {
+  const first = facts.findIndex((fact) => fact.kind === "told" && isSuccess(fact.told));
+  const later = first < 0 ? [] : selectFacts(facts.slice(first), "called");
+  return new Set(later.map(({ call }) => call));
+}
+
+/** What the last call was told; null where it got no answer. */
+function lastTold(facts: readonly Fact[]): Told | null {
+  const last = selectFacts(facts, "called").at(-1);
+  const told = selectFacts(facts, "told").find((fact: FactOf<"told">) => fact.call === last?.call);
+  return told?.told ?? null;
+}
+
+/** Problems that a correct client can meet while processes die: slug, status, `Idempotency-Status`, whether `Retry-After` has to be there. */
+const PROBLEMS: readonly [slug: string, status: number, mark: string, isTimed: boolean][] = [
+  ["in-flight", 409, "in-flight", true],
+  ["outcome-unknown", 409, "unknown", true],
+  ["outcome-unknown", 502, "unknown", false],
+  ["outcome-unknown", 504, "unknown", false],
+  ["store-unavailable", 503, "refused", true],
+  ["claim-lost", 503, "refused", true],
+];
+
+function isExpected(told: Told): boolean {
+  if (isSuccess(told)) return told.mark === "executed" || told.mark === "replayed";
+  return PROBLEMS.some(
+    ([slug, status, mark, isTimed]) =>
+      told.slug === slug &&
+      told.status === status &&
+      told.mark === mark &&
+      (!isTimed || told.retryAfterS !== null),
+  );
+}
+
+function describe(told: Told): string {
+  return `${told.status} ${told.mark ?? "without a mark"}${told.slug === null ? "" : ` ${told.slug}`}`;
+}

@@ -1,0 +1,62 @@
+/** `npm run chaos`: many kills, a table, a verdict. Exit code 0 only if every promise was kept. */
+import { parseArgs } from "node:util";
+import { describeRun, listShortfalls } from "./report.ts";
+import { runChaos } from "./run-chaos.ts";
+
+const USAGE = `npm run chaos -- [options]
+  --kills N          1 to 5000 (200)
+  --seed N           where and when each kill falls (from the clock; printed)
+  --executor WHICH   object, worker or both (both)`;
+const EXECUTORS = { object: ["object"], worker: ["worker"], both: ["object", "worker"] };
+/** A kill, with its restart and its retries, takes a second or two; a machine that needs more is too slow to aim on. */
+const KILL_MS_MAX = 10_000;
+
+function readOptions(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      kills: { type: "string", default: "200" },
+      seed: { type: "string", default: String(Date.now() % 1_000_000) },
+      executor: { type: "string", default: "both" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return { kind: "help" };
+  const executors = Object.hasOwn(EXECUTORS, values.executor) ? EXECUTORS[values.executor] : null;
+  if (executors === null) throw new Error(`--executor: "${values.executor}" is not object, worker or both`);
+  const kills = readNumber("kills", values.kills, 1, 5_000);
+  const seed = readNumber("seed", values.seed, 0, 4_294_967_295);
+  return { kind: "run", kills, seed, executors };
+}
+
+function readNumber(name, text, least, most) {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw new Error(`--${name}: "${text}" is not a whole number from ${least} to ${most}`);
+}
+
+async function main() {
+  const options = readOptions(process.argv.slice(2));
+  if (options.kind === "help") return process.stdout.write(`${USAGE}\n`);
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());
+  process.stdout.write(
+    `seed ${options.seed}, ${options.kills} kills, executor ${options.executors.join(" and ")}\n`,
+  );
+  const run = await runChaos({
+    ...options,
+    msMax: options.kills * KILL_MS_MAX,
+    stop: stop.signal,
+    onKill(kill, { point, executor, crashRule, delayMs }, hit) {
+      const aim = `${point} ${executor} ${crashRule} +${delayMs} ms`;
+      process.stdout.write(`kill ${kill}: ${aim}${hit ? "" : " (missed)"}\n`);
+    },
+  });
+  process.stdout.write(`\n${describeRun(run)}\n`);
+  process.exitCode = run.violations.length === 0 && listShortfalls(run).length === 0 ? 0 : 1;
+}
+
+await main().catch((error) => {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+});
