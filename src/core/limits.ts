@@ -37,6 +37,12 @@ export const WAKE_PAUSE_MS = 1_000;
 export const UNREADABLE_RETRY_MS = 3_600_000;
 
 /**
+ * An alarm that stands earlier than what is due is left, since moving it costs a row, unless it stands earlier by more than this:
+ * then the run it would cause, for nothing, costs more.
+ */
+export const ALARM_TOO_EARLY_MS = 60_000;
+
+/**
  * Undelivered entries one key may hold. An entry takes under 400 bytes, a stored value at most 2 MB
  * (Durable Objects limits), so this leaves half of it for the answer. Beyond it a key grants no new attempt.
  */

@@ -46,6 +46,14 @@ export function remark<R extends LiveRecord>(record: R, t: number, entry: Entry)
   return isRepeat ? record : { ...record, t, outbox: note(record.outbox, record.inc, entry) };
 }
 
+/** The same record with nothing to tell, for deployments that keep no ledger. */
+export function withoutEntries(record: LiveRecord): LiveRecord {
+  const current = record.outbox.at(-1);
+  if (current === undefined) return record;
+  const acked = current.acked + current.entries.length;
+  return { ...record, outbox: [{ ...current, acked, entries: [] }] };
+}
+
 /** The three members by which an entry names the current attempt. */
 export function attemptOf(life: Life, t: number): { at: number; effect: string; attempt: number } {
   return { at: t, effect: life.effect, attempt: life.n };

@@ -101,13 +101,19 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   #claimWith(parts: KeyParts, policy: RoutePolicy): LocalClaim {
     const shared = { name: this.#name, store: this.#store, waiters: this.#waiters, opened: this.#opened };
     const onChange = (): void => {
-      if (parts.ledger.isKept) this.ctx.waitUntil(this.#carrierWith(parts).flush());
+      if (parts.ledger.isKept) this.ctx.waitUntil(this.#flush(parts));
     };
+    const { keyring, quota, ledger } = parts;
     return new LocalClaim(
-      { ...shared, keyring: parts.keyring, quota: parts.quota, onChange },
+      { ...shared, keyring, quota, keepsEntries: ledger.isKept, onChange },
       policy,
       this.#running,
     );
+  }
+
+  /** Delivers, and lets an alarm that stood by for it go to what is due then. */
+  async #flush(parts: KeyParts): Promise<void> {
+    if (await this.#carrierWith(parts).flush()) this.#store.armAgain(0);
   }
 
   #carrierWith(parts: KeyParts): OutboxCarrier {
@@ -162,7 +168,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
 
   /** Does what is due. Gives the shortest pause before the next alarm. */
   async #tick(parts: KeyParts): Promise<number> {
-    const ticked = this.#transact({ do: "tick" });
+    const ticked = this.#transact(parts, { do: "tick" });
     if (ticked.kind === "unreadable") {
       parts.report("record-unreadable", { name: this.#name });
       return UNREADABLE_RETRY_MS;
@@ -176,7 +182,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
    * the letter, so the ledger drops it.
    */
   async #purge(parts: KeyParts): Promise<boolean> {
-    const ticked = this.#transact({ do: "tick" });
+    const ticked = this.#transact(parts, { do: "tick" });
     if (
       ticked.kind !== "stepped" ||
       ticked.step.record.state !== "absent" ||
@@ -190,13 +196,14 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
       if (held.kind === "failed") return false;
     }
     // Another event may have come while the ledger answered: look again, and wipe in the same turn.
-    const again = this.#transact({ do: "tick" });
+    const again = this.#transact(parts, { do: "tick" });
     if (again.kind === "stepped" && again.step.record.state === "absent") await this.#store.wipe();
     return true;
   }
 
-  #transact(event: Event): Transacted {
-    return this.#store.transact(event, (token) => this.#running.has(token));
+  #transact(parts: KeyParts, event: Event): Transacted {
+    const isRunning = (token: Token): boolean => this.#running.has(token);
+    return this.#store.transact(event, { isRunning, keepsEntries: parts.ledger.isKept });
   }
 
   async #withClaim<Result>(

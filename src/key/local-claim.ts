@@ -52,6 +52,8 @@ export type ClaimParts = {
   opened: OpenedAnswer;
   keyring: Keyring;
   quota: QuotaPort;
+  /** Whether there is a ledger to tell. */
+  keepsEntries: boolean;
   /** Called after every change: entries may be waiting in the outbox. */
   onChange: () => void;
 };
@@ -216,7 +218,12 @@ export class LocalClaim implements Claim {
   }
 
   #step(event: Event, rows: readonly ArrayBuffer[] = []): Transacted {
-    const done = this.#parts.store.transact(event, (token) => this.#running.has(token), rows);
+    const isRunning = (token: Token): boolean => this.#running.has(token);
+    const done = this.#parts.store.transact(
+      event,
+      { isRunning, keepsEntries: this.#parts.keepsEntries },
+      rows,
+    );
     if (done.kind === "stepped" && done.step.record !== done.before) {
       if (done.before.state === "in-flight" || done.before.state === "unknown") this.#parts.waiters.wakeAll();
       this.#parts.onChange();

@@ -5,8 +5,10 @@
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
 import type { Event } from "../../core/event.ts";
+import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type Token, tokenOf } from "../../core/record.ts";
 import { alarmOf, type Step, step } from "../../core/step.ts";
+import { withoutEntries } from "../../core/transition.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
 const RECORD = "record";
@@ -21,6 +23,14 @@ export type Transacted =
   | { kind: "failed" };
 
 type Acknowledged = { inc: string; seq: number; head: string };
+
+/** What a step has to know of the object around the record. */
+export type Around = {
+  /** Whether this object runs an attempt right now. */
+  isRunning: (token: Token) => boolean;
+  /** Whether there is a ledger to tell. */
+  keepsEntries: boolean;
+};
 
 export class KeyStore {
   readonly #storage: DurableObjectStorage;
@@ -58,26 +68,26 @@ export class KeyStore {
    * Steps the record by one event, and first by `orphan` where it shows an attempt of this object's own in flight that nobody
    * runs. `rows` are stored with a record that names them. A record that would end here is left for `wipe`.
    */
-  transact(
-    event: Event,
-    isRunning: (token: Token) => boolean,
-    rows: readonly ArrayBuffer[] = [],
-  ): Transacted {
+  transact(event: Event, around: Around, rows: readonly ArrayBuffer[] = []): Transacted {
     try {
       return this.#storage.transactionSync(() => {
         const loaded = this.load();
         if (loaded.kind === "unreadable") return loaded;
         const before = loaded.record;
         const now = Date.now();
-        const attended = isOrphaned(before, isRunning) ? step(before, { do: "orphan" }, now).record : before;
+        const attended = isOrphaned(before, around.isRunning)
+          ? step(before, { do: "orphan" }, now).record
+          : before;
         const stepped = step(attended, event, now);
-        if (stepped.record !== before && stepped.record.state !== "absent") {
+        const isChanged = stepped.record !== before;
+        const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
+        if (isChanged && record.state !== "absent") {
           rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
-          this.#storage.kv.put(RECORD, encodeRecord(stepped.record));
+          this.#storage.kv.put(RECORD, encodeRecord(record));
         }
         // A key that was never used has no alarm; of one that was, an unchanged record leaves it to `healAlarm`.
         if (before.state === "absent") this.#armed ??= null;
-        if (stepped.record !== before || this.#armed !== undefined) this.#arm(stepped.alarm);
+        if (isChanged || this.#armed !== undefined) this.#arm(alarmOf(record));
         return { kind: "stepped", before, step: stepped };
       });
     } catch {
@@ -113,16 +123,20 @@ export class KeyStore {
     this.#acknowledged.clear();
   }
 
-  /** One alarm serves all due times. One that stands earlier is left: it looks again when it runs, and each move costs a row. */
+  /** One alarm serves all due times. One that stands a little early is left: it looks again when it runs. */
   #arm(due: number | null): void {
     const armed = this.#armed ?? null;
-    if (due === null || (armed !== null && armed <= due)) return;
+    if (due === null || (armed !== null && armed <= due && due - armed <= ALARM_TOO_EARLY_MS)) return;
     // Part of the transaction around it; a failure surfaces there or breaks the object, and the next access arms again.
     this.#storage.setAlarm(due).catch(() => {
       this.#armed = undefined;
     });
     this.#armed = due;
   }
+}
+
+function told(record: KeyRecord): KeyRecord {
+  return record.state === "absent" ? record : withoutEntries(record);
 }
 
 /** The object restarted while it ran this attempt: nobody will ever settle it. */
