@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { ROUTES } from "./test/worker/support/routes.ts";
 
 /** A key of 32 equal bytes, so that a run on any machine stores the same names. */
 const fixedKey = (byte: number) => Buffer.alloc(32, byte).toString("base64");
@@ -56,6 +57,8 @@ export default defineConfig(async () => ({
                 SEALING_KEY: fixedKey(2),
                 ORIGIN_EVIDENCE_KEY: fixedKey(3),
                 OPERATOR_TOKENS: JSON.stringify(operators),
+                JWT_SECRET: "a secret of more than thirty-two characters",
+                ROUTES: JSON.stringify(ROUTES),
                 TEST_MIGRATIONS: await readD1Migrations("./src/ledger/migrations"),
               },
             },

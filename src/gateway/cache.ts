@@ -7,15 +7,15 @@
 import type { Pairs } from "../core/http/headers.ts";
 import { CACHE_BYTES_MAX, CACHED_ANSWER_BYTES_MAX } from "../core/limits.ts";
 
+/** A replay ready to be given: `fields` are all but its date. */
 export type CachedAnswer = {
   status: number;
-  headers: Pairs;
+  fields: Pairs;
   body: Uint8Array;
-  createdAt: number;
   expiresAt: number;
 };
 
-/** What an entry costs beside its body: a guess at headers, keys and the map's own. */
+/** What an entry costs beside its body and fields: a guess at keys and the map's own. */
 const ENTRY_OVERHEAD_BYTES = 1_024;
 
 type Entry = { fp: string; answer: CachedAnswer };
@@ -61,5 +61,6 @@ export class AnswerCache {
 }
 
 function sizeOf(answer: CachedAnswer): number {
-  return answer.body.byteLength + ENTRY_OVERHEAD_BYTES;
+  const fields = answer.fields.reduce((size, [name, value]) => size + name.length + value.length, 0);
+  return answer.body.byteLength + fields + ENTRY_OVERHEAD_BYTES;
 }

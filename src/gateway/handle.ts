@@ -1,16 +1,19 @@
 /** The main path: one guarded request from admission to answer. Steps are those of the map in `src/README.md`. */
 
+import type { Pairs } from "../core/http/headers.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type { KeyPort, Submitted } from "../core/ports.ts";
 import { problem } from "../core/problem.ts";
-import { ownerMessage } from "../core/scope.ts";
-import { admit, type Unclaimed } from "./admission/admit.ts";
+import { admit, type Ticket } from "./admission/admit.ts";
 import { discard } from "./admission/body.ts";
+import { makeOperation } from "./admission/operation.ts";
 import { isAuthorized } from "./authorize.ts";
+import type { CachedAnswer } from "./cache.ts";
 import type { Gateway } from "./gateway.ts";
 import { passUnguarded } from "./pass.ts";
 import {
   type Mark,
+  replayFields,
   replyExecuted,
   replyGiven,
   replyProblem,
@@ -42,7 +45,7 @@ export async function handle(request: Request, gateway: Gateway, keys: KeyPort):
       return { response, mark: "unprotected", route: policy.id, operation: "" };
     }
     case "guarded":
-      return answer({ request, gateway, keys, policy, principal: admitted.principal }, admitted.operation);
+      return answer({ request, gateway, keys, policy, ticket: admitted.ticket });
   }
 }
 
@@ -58,30 +61,37 @@ async function refuseEarly(
 }
 
 /** One request on its way through steps 4 to 9. */
-type Visit = {
-  request: Request;
-  gateway: Gateway;
-  keys: KeyPort;
-  policy: RoutePolicy;
-  principal: readonly string[];
-};
+type Visit = { request: Request; gateway: Gateway; keys: KeyPort; policy: RoutePolicy; ticket: Ticket };
 
-/** Steps 4 and 9. */
-async function answer(visit: Visit, operation: Unclaimed): Promise<Handled> {
-  const { gateway, policy } = visit;
-  const link: StatusLink = { prefix: gateway.prefix, operation: operation.name };
+/** Steps 4 and 9. A stored answer is given only after the route's own service has agreed, wherever it is stored. */
+async function answer(visit: Visit): Promise<Handled> {
+  const { policy, ticket } = visit;
   const told = (response: Response, mark: Mark): Handled => ({
     response,
     mark,
     route: policy.id,
-    operation: operation.name,
+    operation: ticket.name,
   });
-  const submitted = await recallOrSubmit(visit, operation);
+  const cached = recall(visit);
+  if (cached === null) return reply(visit, await submitOperation(visit), told);
+  if (!(await mayHaveAnswer(visit))) return reply(visit, { kind: "authorize" }, told);
+  return told(replyReplayed(cached, cached.fields, Date.now()), "replayed");
+}
+
+type Tell = (response: Response, mark: Mark) => Handled;
+
+/** Step 9. */
+function reply(visit: Visit, submitted: Submitted, told: Tell): Handled {
+  const { gateway, ticket } = visit;
+  const link: StatusLink = { prefix: gateway.prefix, operation: ticket.name };
   switch (submitted.kind) {
     case "executed":
       return told(replyExecuted(submitted.given, submitted, link), "executed");
-    case "replayed":
-      return told(replyReplayed(submitted.given, submitted, link, Date.now()), "replayed");
+    case "replayed": {
+      const fields = replayFields(submitted.given, submitted, link);
+      remember(visit, submitted, fields);
+      return told(replyReplayed(submitted.given, fields, Date.now()), "replayed");
+    }
     case "streamed":
       return told(replyGiven(submitted.given, "executed", link), "executed");
     case "released":
@@ -95,34 +105,22 @@ async function answer(visit: Visit, operation: Unclaimed): Promise<Handled> {
   }
 }
 
-/** A stored answer is given only after the route's own service has agreed, wherever it is stored. */
-async function recallOrSubmit(visit: Visit, operation: Unclaimed): Promise<Submitted> {
-  const { request, gateway, policy } = visit;
-  const first = recall(gateway, policy, operation) ?? (await submitClaimed(visit, operation));
-  if (first.kind === "authorize" && policy.authorize !== null) {
-    if (!(await isAuthorized(policy.authorize, request, policy.principal))) return first;
-    return recallOrSubmit(visit, { ...operation, authorized: true });
-  }
-  remember(gateway, policy, operation, first);
-  return first;
+async function submitOperation(visit: Visit): Promise<Submitted> {
+  const { request, gateway, keys, policy, ticket } = visit;
+  const made = await makeOperation(request, policy, gateway.keyring, ticket);
+  if (made.kind === "refused") return made;
+  const first = await keys.submit(made.operation, policy);
+  if (first.kind !== "authorize" || !(await mayHaveAnswer(visit))) return first;
+  return keys.submit({ ...made.operation, authorized: true }, policy);
 }
 
-async function submitClaimed(
-  { gateway, keys, policy, principal }: Visit,
-  operation: Unclaimed,
-): Promise<Submitted> {
-  const owner = await gateway.keyring.owner(ownerMessage(policy.id, principal));
-  return keys.submit({ ...operation, owner }, policy);
+async function mayHaveAnswer({ request, policy }: Visit): Promise<boolean> {
+  return policy.authorize === null || isAuthorized(policy.authorize, request, policy.principal);
 }
 
 /** A settled answer from this isolate's memory, on routes that don't have each replay recorded with the decision. */
-function recall(gateway: Gateway, policy: RoutePolicy, operation: Unclaimed): Submitted | null {
-  if (!isCacheable(policy)) return null;
-  const found = gateway.cache.find(operation.name, operation.fp, Date.now());
-  if (found === null) return null;
-  if (!operation.authorized) return { kind: "authorize" };
-  const { createdAt, expiresAt, ...given } = found;
-  return { kind: "replayed", given, createdAt, expiresAt };
+function recall({ gateway, policy, ticket }: Visit): CachedAnswer | null {
+  return isCacheable(policy) ? gateway.cache.find(ticket.name, ticket.fp, Date.now()) : null;
 }
 
 function isCacheable(policy: RoutePolicy): boolean {
@@ -133,10 +131,9 @@ function isCacheable(policy: RoutePolicy): boolean {
  * Only what came back as a replay is kept: the first answer may hold fields and values that are not to be given twice,
  * and most keys are never asked for again.
  */
-function remember(gateway: Gateway, policy: RoutePolicy, operation: Unclaimed, submitted: Submitted): void {
-  if (submitted.kind !== "replayed" || !isCacheable(policy)) return;
-  const { status, headers, body } = submitted.given;
-  if (!(body instanceof Uint8Array)) return;
-  const { createdAt, expiresAt } = submitted;
-  gateway.cache.keep(operation.name, operation.fp, { status, headers, body, createdAt, expiresAt });
+function remember(visit: Visit, replayed: Extract<Submitted, { expiresAt: number }>, fields: Pairs): void {
+  const { gateway, policy, ticket } = visit;
+  const { status, body } = replayed.given;
+  if (!isCacheable(policy) || !(body instanceof Uint8Array)) return;
+  gateway.cache.keep(ticket.name, ticket.fp, { status, fields, body, expiresAt: replayed.expiresAt });
 }

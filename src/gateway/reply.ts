@@ -37,31 +37,47 @@ function httpDate(ms: number): string {
   return new Date(ms).toUTCString();
 }
 
-function respond(given: Given, mark: Mark, link: StatusLink, add: Pairs): Response {
-  const own: [string, string][] = [["Idempotency-Status", mark]];
-  if (link !== null) own.push(["Link", `<${link.prefix}/operations/${link.operation}>; rel="status"`]);
-  const body = isBodiless(given.status) ? null : given.body;
-  return new Response(body, { status: given.status, headers: toFields([...given.headers, ...add, ...own]) });
+function respond(given: Given, fields: Pairs): Response {
+  return new Response(isBodiless(given.status) ? null : given.body, {
+    status: given.status,
+    headers: toFields(fields),
+  });
+}
+
+function ownFields(mark: Mark, link: StatusLink): Pairs {
+  const marked: [string, string] = ["Idempotency-Status", mark];
+  return link === null ? [marked] : [marked, ["Link", linkTo(link)]];
+}
+
+function linkTo(link: NonNullable<StatusLink>): string {
+  return `<${link.prefix}/operations/${link.operation}>; rel="status"`;
 }
 
 export function replyExecuted(given: Given, times: Times, link: StatusLink): Response {
-  return respond(given, "executed", link, [["Idempotency-Expires", httpDate(times.expiresAt)]]);
+  const expires: [string, string] = ["Idempotency-Expires", httpDate(times.expiresAt)];
+  return respond(given, [...given.headers, expires, ...ownFields("executed", link)]);
 }
 
-/** A stored answer again: same status, fields and bytes. What belongs to one exchange is this exchange's own. */
-export function replyReplayed(given: Given, times: Times, link: StatusLink, now: number): Response {
-  return respond(given, "replayed", link, [
+/** The fields of a replay, all but its date: what belongs to one exchange is that exchange's own. */
+export function replayFields(given: Given, times: Times, link: StatusLink): Pairs {
+  return [
+    ...given.headers,
     ["Idempotency-Replayed", "true"],
     ["Idempotency-Created", httpDate(times.createdAt)],
     ["Idempotency-Expires", httpDate(times.expiresAt)],
     ["Cache-Control", "no-store"],
-    ["Date", httpDate(now)],
-  ]);
+    ...ownFields("replayed", link),
+  ];
+}
+
+/** A stored answer again: same status, fields and bytes. `fields` come from `replayFields`. */
+export function replyReplayed(given: Omit<Given, "headers">, fields: Pairs, now: number): Response {
+  return respond({ ...given, headers: [] }, [...fields, ["Date", httpDate(now)]]);
 }
 
 /** The origin's own answer that is not stored: streamed, released, or of unknown outcome. */
 export function replyGiven(given: Given, mark: Mark, link: StatusLink): Response {
-  return respond(given, mark, link, []);
+  return respond(given, [...given.headers, ...ownFields(mark, link)]);
 }
 
 /** RFC 9457. */
@@ -75,7 +91,7 @@ export function replyProblem(problem: Problem, prefix: string, link: StatusLink)
   if (problem.slug === "principal-missing" || problem.slug === "operator-unauthorized") {
     headers.set("WWW-Authenticate", "Bearer");
   }
-  if (link !== null) headers.append("Link", `<${link.prefix}/operations/${link.operation}>; rel="status"`);
+  if (link !== null) headers.append("Link", linkTo(link));
   return new Response(JSON.stringify(problemBody(problem, prefix)), { status: problem.status, headers });
 }
 

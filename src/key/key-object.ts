@@ -30,6 +30,7 @@ import { LocalClaim, refuseStore } from "./local-claim.ts";
 import { describeRecord } from "./look.ts";
 import { OpenedAnswer } from "./opened.ts";
 import { Running } from "./running.ts";
+import { SharedTake } from "./shared-take.ts";
 import { OutboxCarrier } from "./storage/outbox.ts";
 import { KeyStore, type Transacted } from "./storage/store.ts";
 import { Waiters } from "./waiters.ts";
@@ -50,6 +51,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   readonly #waiters = new Waiters();
   readonly #running = new Running();
   readonly #opened = new OpenedAnswer();
+  readonly #take = new SharedTake();
   #carrier: OutboxCarrier | null = null;
 
   /** The parts, made once an isolate; rejects while the deployment is misconfigured. */
@@ -99,13 +101,19 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   }
 
   #claimWith(parts: KeyParts, policy: RoutePolicy): LocalClaim {
-    const shared = { name: this.#name, store: this.#store, waiters: this.#waiters, opened: this.#opened };
+    const own = {
+      name: this.#name,
+      store: this.#store,
+      waiters: this.#waiters,
+      opened: this.#opened,
+      take: this.#take,
+    };
     const onChange = (): void => {
       if (parts.ledger.isKept) this.ctx.waitUntil(this.#flush(parts));
     };
     const { keyring, quota, ledger } = parts;
     return new LocalClaim(
-      { ...shared, keyring, quota, keepsEntries: ledger.isKept, onChange },
+      { ...own, keyring, quota, keepsEntries: ledger.isKept, onChange },
       policy,
       this.#running,
     );
@@ -148,12 +156,21 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   /** What is true of this key, after waiting up to `waitMs` for a change. Writes nothing for a key that was never used. */
   async look(waitMs: number): Promise<Look> {
     await this.#store.healAlarm();
+    await this.#attend();
     const first = describeRecord(this.#store.load(), Date.now());
     const isMoving =
       first.kind === "found" && (first.status.state === "in-flight" || first.status.state === "unknown");
     if (waitMs <= 0 || !isMoving) return first;
     await this.#waiters.wait(waitMs);
     return describeRecord(this.#store.load(), Date.now());
+  }
+
+  /** Whoever looks at a record whose attempt was lost with its executor is told so. An unused key is left unused. */
+  async #attend(): Promise<void> {
+    const loaded = this.#store.load();
+    if (loaded.kind === "readable" && loaded.record.state !== "absent") {
+      this.#transact(await this.parts(), { do: "tick" });
+    }
   }
 
   /** One alarm for all due times; a pure tick over what is stored, safe early, late, twice or never. Never throws. */
@@ -163,7 +180,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
       (parts) => this.#tick(parts),
       () => FLUSH_RETRY_MS,
     );
-    this.#store.armAgain(Date.now() + pauseMs);
+    this.#store.armAfterAlarm(Date.now() + pauseMs);
   }
 
   /** Does what is due. Gives the shortest pause before the next alarm. */

@@ -41,6 +41,7 @@ import {
 import type { Fresh } from "../core/transition.ts";
 import type { OpenedAnswer } from "./opened.ts";
 import type { Running } from "./running.ts";
+import type { SharedTake } from "./shared-take.ts";
 import { type Binding, type Kept, openAnswer, sealAnswer } from "./storage/seal.ts";
 import type { KeyStore, Transacted } from "./storage/store.ts";
 import type { Waiters } from "./waiters.ts";
@@ -52,6 +53,7 @@ export type ClaimParts = {
   opened: OpenedAnswer;
   keyring: Keyring;
   quota: QuotaPort;
+  take: SharedTake;
   /** Whether there is a ledger to tell. */
   keepsEntries: boolean;
   /** Called after every change: entries may be waiting in the outbox. */
@@ -135,7 +137,8 @@ export class LocalClaim implements Claim {
   async #refuseByQuota(owner: string): Promise<Extract<Submitted, { kind: "refused" }> | null> {
     const { quota } = this.#policy;
     if (quota === null || !this.#isNew()) return null;
-    const taken = await this.#parts.quota.take(owner, quota.newKeysPerMinute);
+    const { take, quota: counter } = this.#parts;
+    const taken = await take.once(() => counter.take(owner, quota.newKeysPerMinute));
     if (taken === "refused") return { kind: "refused", problem: problem("quota-exceeded", RETRY_QUOTA_S) };
     return taken === "unavailable" ? refuseStore() : null;
   }

@@ -19,7 +19,7 @@ const ANSWER_MS_MAX = 30_000;
 
 /** Starts both servers of a row, stores the answers that it replays and lets the compilers see the code. */
 export async function prepareRow(row, run) {
-  const gateway = row.routes === null ? { floor: row.floor } : { routes: row.routes };
+  const gateway = row.routes === null ? { floor: row.floor } : { routes: row.routes, vars: row.vars ?? {} };
   const sides = [
     { name: "floor", target: { floor: row.floor }, expect: { status: 200, mark: null } },
     {

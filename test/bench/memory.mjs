@@ -75,7 +75,7 @@ async function measureWaiters(run) {
 }
 
 async function startGateway(run) {
-  const server = await startTarget({ routes: ROUTES }, run);
+  const server = await startTarget({ routes: ROUTES, vars: {} }, run);
   // One connection a request: what is waited for must not hold up what comes after it.
   const agent = new Agent({ keepAlive: false, maxSockets: WAITERS + 10 });
   return { server, post: (path, key, more) => postOnce({ port: server.port, agent, path }, key, more) };

@@ -63,6 +63,16 @@ export const ROWS = [
     expect: { status: 200, mark: "replayed" },
   },
   {
+    id: "replay-logged",
+    title: "replay from isolate memory, with its log line",
+    factor: null,
+    floor: "replay-memory",
+    routes: guarded({}),
+    vars: { LOG_REQUESTS: "all" },
+    load: { ...send, mode: "cycle" },
+    expect: { status: 200, mark: "replayed" },
+  },
+  {
     id: "unguarded",
     title: "unguarded request",
     factor: 1.15,

@@ -41,7 +41,7 @@ export function buildGateway() {
   return join(directory, bundle);
 }
 
-/** Starts what the target names: { floor: NAME } or { routes: [...] } for the gateway with these routes. */
+/** Starts what the target names: { floor: NAME } or { routes: [...], vars: {...} } for the gateway with these routes. */
 export function startTarget(target, { bundle, originPort }) {
   const origin = { ORIGIN_URL: `http://127.0.0.1:${originPort}` };
   const shared = {
@@ -51,7 +51,11 @@ export function startTarget(target, { bundle, originPort }) {
   };
   const spec =
     target.floor === undefined
-      ? { ...shared, ...describeGateway(bundle), bindings: bindGateway(target.routes, origin) }
+      ? {
+          ...shared,
+          ...describeGateway(bundle),
+          bindings: bindGateway(target.routes, { ...origin, ...target.vars }),
+        }
       : { ...shared, ...describeFloor(target.floor), bindings: origin };
   return startChild("serve.mjs", { argument: JSON.stringify(spec), storage: shared.storage });
 }
@@ -71,6 +75,8 @@ function bindGateway(routes, origin) {
   const secret = () => randomBytes(32).toString("base64");
   return {
     ...config.vars,
+    // A log line costs as much as some of the rows; one row measures it by itself.
+    LOG_REQUESTS: "problems",
     ...origin,
     ROUTES: JSON.stringify(routes),
     NAMING_KEY: secret(),

@@ -30,6 +30,7 @@ describe("the minimal environment", () => {
     ]);
     expect(config).toEqual({
       origin: { kind: "url", base: "https://api.example", prefix: "" },
+      logRequests: "all",
       prefix: "/_oncegate",
       corsOrigins: [],
       ledger: {

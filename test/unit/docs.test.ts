@@ -2,10 +2,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { listTables } from "../../src/config/settings.ts";
 import { CHECK_ORDER, explainProblem, problem } from "../../src/core/problem.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+const README = join(ROOT, "README.md");
+const readme = readFileSync(README, "utf8");
 
 /** Slugs that are answered with `Retry-After`. */
 const WITH_RETRY_AFTER = new Set([
@@ -27,19 +29,25 @@ function problemsTable(): string {
     return `| \`${slug}\` | ${status}${after} | \`${problem(slug).mark}\` | \`${retry}\` | ${title} |`;
   });
   const head = "| slug | status | `Idempotency-Status` | `retry` | means |\n| --- | --- | --- | --- | --- |";
-  return `\n${head}\n${rows.join("\n")}\n`;
+  return `${head}\n${rows.join("\n")}`;
 }
 
 const documents = ["README.md", "src/README.md", "test/README.md", "CHANGELOG.md"];
 
 describe("the README", () => {
-  it("has the table of problems as it is written from the catalogue", () => {
-    const blocks = /(<!-- problems -->)([\s\S]*?)(<!-- \/problems -->)/;
+  const tables = [...listTables(), ["problems", problemsTable()] as const];
+
+  it.each(tables)("has the table of %s as it is written from the code", (name, table) => {
+    const block = new RegExp(`(<!-- ${name} -->)([^]*?)(<!-- /${name} -->)`);
     if (process.env.UPDATE_README === "1") {
-      writeFileSync(join(ROOT, "README.md"), readme.replace(blocks, `$1${problemsTable()}$3`));
+      const text = readFileSync(README, "utf8");
+      writeFileSync(
+        README,
+        text.replace(block, (_, open, __, close) => `${open}\n${table}\n${close}`),
+      );
     }
 
-    expect(blocks.exec(readFileSync(join(ROOT, "README.md"), "utf8"))?.[2]).toBe(problemsTable());
+    expect(block.exec(readFileSync(README, "utf8"))?.[2]?.trim()).toBe(table);
   });
 
   it("names a test that exists for every promise", () => {

@@ -1,15 +1,11 @@
-// Aim: the list of settings, what is read and what the README says are one thing. Method: compare all three.
-// `UPDATE_README=1` writes the tables into the README instead of comparing them.
+// Aim: the list of settings and what is read are one thing (`docs.test.ts` compares the README with it).
 
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { ROUTE_SETTINGS } from "../../src/config/route/route-settings.ts";
 import type { Json, Setting } from "../../src/config/setting.ts";
 import { listTables, SECRETS, SETTINGS } from "../../src/config/settings.ts";
 
-const README = join(import.meta.dirname, "../../README.md");
 const KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 const MINIMAL = { ORIGIN_URL: "https://api.example", NAMING_KEY: KEY, SEALING_KEY: KEY };
 
@@ -83,22 +79,5 @@ describe("the list of settings", () => {
       const widths = table.split("\n").map((line) => line.split(/(?<!\\)\|/).length);
       expect(new Set(widths)).toEqual(new Set([6]));
     }
-  });
-});
-
-describe("the README", () => {
-  it.each([...listTables()])("has the table of %s as it is written from the list", (name, table) => {
-    const text = readFileSync(README, "utf8");
-    const block = new RegExp(`(<!-- ${name} -->)([^]*?)(<!-- /${name} -->)`);
-    if (process.env.UPDATE_README === "1") {
-      writeFileSync(
-        README,
-        text.replace(block, (_, open, __, close) => `${open}\n${table}\n${close}`),
-      );
-    }
-
-    const [, , found] = block.exec(readFileSync(README, "utf8")) ?? [];
-
-    expect(found?.trim()).toBe(table);
   });
 });

@@ -1,7 +1,6 @@
 /** Writes what is digested to tell whether two requests under one key are the same request. */
 
 import { writeMessage } from "../bytes.ts";
-import { fieldValue, type Pairs } from "../http/headers.ts";
 import type { FingerprintRule } from "../policy.ts";
 import { writeCanonicalJson } from "./json.ts";
 import { isJson, type MediaType, readBoundary, readMediaType } from "./media-type.ts";
@@ -19,7 +18,8 @@ export type FingerprintInput = {
   path: string;
   search: string;
   contentType: string | null;
-  headers: Pairs;
+  /** The value of a request field by its lower-case name, as `Headers.get` gives it. */
+  field: (name: string) => string | null;
   rule: FingerprintRule;
   /**
    * After content decoding. A body that could not be decoded needs `content-encoding` among the rule's
@@ -59,7 +59,7 @@ export function fingerprintMessage(input: FingerprintInput): Uint8Array {
     input.path,
     input.search,
     writeMediaType(input.contentType, media, form.kind),
-    writeHeaders(input.headers, [...METHOD_OVERRIDES, ...input.rule.headers]),
+    writeHeaders(input),
     form.kind,
     form.bytes,
   ]);
@@ -81,11 +81,13 @@ function writeMediaType(value: string | null, media: MediaType | null, form: Bod
   return writeMessage(["type", media.type, ...counting.flat()]);
 }
 
-function writeHeaders(pairs: Pairs, names: readonly string[]): Uint8Array {
-  const sorted = [...new Set(names.map((name) => name.toLowerCase()))].sort();
+/** The rule's fields, absent or present, and those overrides that are present. */
+function writeHeaders({ field, rule }: FingerprintInput): Uint8Array {
+  const overrides = METHOD_OVERRIDES.filter((name) => field(name) !== null);
+  const names = [...overrides, ...rule.headers.map((name) => name.toLowerCase())];
   return writeMessage(
-    sorted.flatMap((name) => {
-      const value = fieldValue(pairs, name);
+    [...new Set(names)].sort().flatMap((name) => {
+      const value = field(name);
       return value === null ? [name, "absent", ""] : [name, "present", value];
     }),
   );

@@ -1,24 +1,29 @@
 /** Steps 1 to 3: everything that is decided before the key is touched. The order is the order of the problem table. */
-
 import { fingerprintMessage } from "../../core/fingerprint/message.ts";
-import { pairsForOrigin } from "../../core/http/headers.ts";
 import { readKey } from "../../core/http/key.ts";
 import type { FingerprintRule, RoutePolicy } from "../../core/policy.ts";
-import type { Keyring, Operation } from "../../core/ports.ts";
+import type { Keyring } from "../../core/ports.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import { nameMessage } from "../../core/scope.ts";
 import { decodeForFingerprint, readRequestBody } from "./body.ts";
-import { readWait } from "./prefer.ts";
 import type { PrincipalReader } from "./principal.ts";
 
 export type Admitted =
-  | { kind: "guarded"; operation: Unclaimed; principal: readonly string[] }
+  | { kind: "guarded"; ticket: Ticket }
   /** No key, and the route does not insist: forwarded as it is, without a promise. */
   | { kind: "unprotected" }
   | { kind: "refused"; problem: Problem };
 
-/** An operation before anybody claims it: a stored answer may be at hand, and then nobody has to be named. */
-export type Unclaimed = Omit<Operation, "owner">;
+/** What is known of a guarded request before anybody claims its key. */
+export type Ticket = {
+  /** Of the key object, and of the operation. */
+  name: string;
+  fp: string;
+  key: string;
+  principal: readonly string[];
+  target: string;
+  body: Uint8Array;
+};
 
 export type Admission = {
   policy: RoutePolicy;
@@ -37,70 +42,43 @@ export async function admit(request: Request, admission: Admission): Promise<Adm
   }
   const principal = await admission.principal(request);
   if (principal.kind === "missing") return refuse(problem("principal-missing"));
-  const headers = pairsForOrigin([...request.headers], policy.keyHeader, reliedOn(policy));
-  if (headers.kind === "refused") return refuse(problem("header-refused"));
   const body = await readRequestBody(request, policy.requestBytesMax);
   if (body.kind === "too-large") return refuse(problem("request-too-large"));
   if (body.kind === "incomplete") return refuse(problem("request-incomplete"));
 
-  const content = await decodeForFingerprint(
-    body.bytes,
-    request.headers.get("content-encoding"),
-    policy.requestBytesMax,
-  );
-  const message = fingerprintMessage({
-    method: request.method,
+  const { key } = read;
+  const name = await keyring.name(nameMessage(policy.id, principal.parts, key));
+  const fp = await keyring.fingerprint(await describeRequest(request, admission, body.bytes));
+  const ticket = { name, fp, key, principal: principal.parts, target: path + search, body: body.bytes };
+  return { kind: "guarded", ticket };
+}
+
+async function describeRequest(
+  request: Request,
+  admission: Admission,
+  body: Uint8Array,
+): Promise<Uint8Array> {
+  const { policy, path, search } = admission;
+  const { method, headers } = request;
+  const encoding = headers.get("content-encoding");
+  const content =
+    encoding === null
+      ? ({ kind: "decoded", bytes: body } as const)
+      : await decodeForFingerprint(body, encoding, policy.requestBytesMax);
+  return fingerprintMessage({
+    method,
     path,
     search,
-    contentType: request.headers.get("content-type"),
-    headers: headers.pairs,
+    contentType: headers.get("content-type"),
+    field: (name) => headers.get(name),
     rule: content.kind === "decoded" ? policy.fingerprint : withEncoding(policy.fingerprint),
     body: content.bytes,
   });
-  const name = await keyring.name(nameMessage(policy.id, principal.parts, read.key));
-  const operation: Unclaimed = {
-    name,
-    route: policy.id,
-    fp: await keyring.fingerprint(message),
-    nonce: crypto.randomUUID(),
-    authorized: policy.authorize === null,
-    waitMs: Math.min(readWait(request.headers.get("prefer")), policy.waitMsMax),
-    rawKey: policy.sealWithKey ? read.key : "",
-    request: {
-      method: request.method,
-      target: path + search,
-      headers: await withOriginKey(headers.pairs, policy, keyring, name, read.key),
-      body: async () => body.bytes,
-    },
-  };
-  return { kind: "guarded", operation, principal: principal.parts };
 }
 
 /** Bytes that could not be decoded say what they mean only together with their coding. */
 function withEncoding(rule: FingerprintRule): FingerprintRule {
   return { ...rule, headers: [...rule.headers, "content-encoding"] };
-}
-
-/** Fields the gateway itself has read meaning from: a connection option that has them removed on the way is refused. */
-function reliedOn(policy: RoutePolicy): readonly string[] {
-  const { principal, fingerprint } = policy;
-  const named =
-    principal.from === "credential" ? principal.headers : principal.from === "header" ? [principal.name] : [];
-  return [...named, ...fingerprint.headers];
-}
-
-async function withOriginKey(
-  pairs: Operation["request"]["headers"],
-  policy: RoutePolicy,
-  keyring: Keyring,
-  name: string,
-  key: string,
-): Promise<Operation["request"]["headers"]> {
-  const { originKey } = policy;
-  if (originKey.send === "none") return pairs;
-  const value = originKey.send === "raw" ? key : await keyring.originKey(name);
-  const rest = pairs.filter(([field]) => field.toLowerCase() !== originKey.header.toLowerCase());
-  return [...rest, [originKey.header, value]];
 }
 
 function refuse(refusal: Problem): Admitted {

@@ -4,6 +4,7 @@
  * Every change is one `transactionSync`: load, step, store, arm. Nothing is awaited in between, so no other event can come
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
+import { acknowledge } from "../../core/close.ts";
 import type { Event } from "../../core/event.ts";
 import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type Token, tokenOf } from "../../core/record.ts";
@@ -36,6 +37,8 @@ export class KeyStore {
   readonly #storage: DurableObjectStorage;
   /** When the alarm stands; null: none. Undefined until this life of the object has asked. */
   #armed: number | null | undefined;
+  /** While the alarm's handler runs nothing is armed: at its end it arms what is due then, and not too soon. */
+  #isRinging = false;
   /**
    * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
    * sake: a row costs more than a repeated delivery, which the ledger drops.
@@ -59,7 +62,8 @@ export class KeyStore {
     if (decoded.kind === "absent") return { kind: "readable", record: ABSENT };
     let record: KeyRecord = decoded.record;
     for (const ack of this.#acknowledged.values()) {
-      record = step(record, { do: "acknowledge", ...ack }, Date.now()).record;
+      // Not a step: reading a record does nothing else to it, and its time stays what is stored.
+      record = acknowledge(record, { do: "acknowledge", ...ack }, decoded.record.t);
     }
     return { kind: "readable", record };
   }
@@ -104,9 +108,16 @@ export class KeyStore {
     this.#acknowledged.set(inc, { inc, seq, head });
   }
 
-  /** The alarm has just run: none stands. */
+  /** The alarm has just gone off: none stands. */
   noteAlarmRan(): void {
     this.#armed = null;
+    this.#isRinging = true;
+  }
+
+  /** The alarm's handler is at its end: arms the alarm for what is due next, but not before a time. */
+  armAfterAlarm(notBefore: number): void {
+    this.#isRinging = false;
+    this.armAgain(notBefore);
   }
 
   /** Arms the alarm for what is due next, but not before a time. */
@@ -126,7 +137,8 @@ export class KeyStore {
   /** One alarm serves all due times. One that stands a little early is left: it looks again when it runs. */
   #arm(due: number | null): void {
     const armed = this.#armed ?? null;
-    if (due === null || (armed !== null && armed <= due && due - armed <= ALARM_TOO_EARLY_MS)) return;
+    if (due === null || this.#isRinging) return;
+    if (armed !== null && armed <= due && due - armed <= ALARM_TOO_EARLY_MS) return;
     // Part of the transaction around it; a failure surfaces there or breaks the object, and the next access arms again.
     this.#storage.setAlarm(due).catch(() => {
       this.#armed = undefined;

@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { advanceClock, HOUR, SECOND, START, settleDown, stopClock } from "../support/clock.ts";
+import { expectAnswer, expectProblem, get, makeKey, operationOf, post } from "../support/gateway.ts";
+import { makeGate, mockOrigin } from "../support/origin.ts";
+
+const look = (operation: string, headers: Record<string, string | null> = {}): Promise<Response> =>
+  get(`/_oncegate/operations/${operation}`, headers);
+
+const time = (ms: number): string => new Date(ms).toISOString();
+
+describe("the state of an operation", () => {
+  it("is told to its principal, with times and effects", async () => {
+    stopClock();
+    const origin = mockOrigin();
+    const response = await post("/pay", makeKey());
+    const operation = operationOf(response);
+    await expectAnswer(response, "executed");
+    const told = await look(operation);
+    expect(told.status).toBe(200);
+    expect(told.headers.get("Cache-Control")).toBe("no-store");
+    expect(await told.json()).toEqual({
+      id: operation,
+      state: "settled",
+      attempts: 1,
+      created_at: time(START),
+      changed_at: time(START),
+      expires_at: time(START + 24 * HOUR),
+      effects: [{ effect_id: origin.arrivals[0]?.headers.get("Effect-Id"), attempt: 1, state: "committed" }],
+      ledger: { seq: 2, delivered: expect.any(Number) },
+    });
+    expect(origin.count).toBe(1);
+  });
+
+  it.each<[string, Record<string, string | null>]>([
+    ["another principal", { Authorization: "Bearer mallory" }],
+    ["nobody", { Authorization: null }],
+    ["an operator's token alone", { Authorization: "Bearer op1.secret-of-op1" }],
+  ])("is not there for %s, and no wait makes a difference", async (_case, headers) => {
+    mockOrigin();
+    const response = await post("/pay", makeKey());
+    const operation = operationOf(response);
+    const began = performance.now();
+    await expectProblem(await look(operation, headers), "not-found", 404);
+    await expectProblem(await look(operation, { ...headers, Prefer: "wait=10" }), "not-found", 404);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it.each(["x", "a".repeat(42), "a".repeat(44), "a".repeat(42).concat("!"), "..%2Fhealth"])(
+    "is not there under a name that is none: %s",
+    async (name) => {
+      await expectProblem(await look(name), "not-found", 404);
+    },
+  );
+
+  it.each<[string, number, string, number, string]>([
+    ["released", 429, "released", 429, "failed"],
+    ["unknown", 502, "unknown", 502, "unknown"],
+    ["settled, though it is an error", 500, "settled", 500, "committed"],
+  ])("is %s", async (_case, status, state, seen, effect) => {
+    mockOrigin(() => new Response("answer", { status }));
+    const response = await post("/pay", makeKey());
+    expect(response.status).toBe(seen);
+    const told = await look(operationOf(response));
+    expect(await told.json()).toMatchObject({ state, attempts: 1, effects: [{ attempt: 1, state: effect }] });
+  });
+
+  it("is expired in the quarantine, and gone after it", async () => {
+    stopClock();
+    mockOrigin();
+    const operation = operationOf(await post("/short", makeKey()));
+    advanceClock(10 * SECOND);
+    expect(await (await look(operation)).json()).toMatchObject({ state: "expired" });
+    advanceClock(5 * SECOND);
+    await expectProblem(await look(operation), "not-found", 404);
+  });
+
+  it("is told at once when it changes, to a caller who waits for that", async () => {
+    const gate = makeGate();
+    const origin = mockOrigin(async () => {
+      await gate.passed;
+      return new Response("done", { status: 201 });
+    });
+    const key = makeKey();
+    const first = post("/pay", key);
+    await origin.arrived(1);
+    const operation = operationOf(await post("/pay", key));
+    expect(await (await look(operation)).json()).toMatchObject({
+      state: "in-flight",
+      effects: [{ state: "open" }],
+    });
+    const began = performance.now();
+    const waiting = look(operation, { Prefer: "wait=10" });
+    await settleDown();
+    gate.open();
+    expect(await (await waiting).json()).toMatchObject({ state: "settled" });
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await expectAnswer(await first, "executed");
+  });
+
+  it("counts its attempts", async () => {
+    mockOrigin((_arrival, number) => new Response("answer", { status: number === 1 ? 429 : 201 }));
+    const key = makeKey();
+    await post("/pay", key);
+    const operation = operationOf(await post("/pay", key));
+    expect(await (await look(operation)).json()).toMatchObject({ state: "settled", attempts: 2 });
+  });
+});

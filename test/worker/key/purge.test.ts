@@ -1,0 +1,223 @@
+import { describe, expect, it, vi } from "vitest";
+import { FLUSH_RETRY_MS } from "../../../src/core/limits.ts";
+import type { RoutePolicy } from "../../../src/core/policy.ts";
+import type { Operation } from "../../../src/core/ports.ts";
+import type { Env } from "../../../src/env.ts";
+import type { KeyObjectShell } from "../../../src/key/key-object.ts";
+import { advanceClock, DAY, SECOND, settleDown, stopClock } from "../support/clock.ts";
+import { makeKey } from "../support/gateway.ts";
+import {
+  beginAt,
+  expectNoTraces,
+  keyObject,
+  makeLedger,
+  makeOperation,
+  policyOf,
+  recordIn,
+  submitTo,
+  withParts,
+} from "../support/object.ts";
+import { mockOrigin } from "../support/origin.ts";
+
+const WHOLE_LIFE_MS = 15 * SECOND;
+
+describe("a record whose time is over", () => {
+  it("stays until the ledger has taken its last entry", async () => {
+    stopClock();
+    mockOrigin();
+    const operation = await makeOperation("short", makeKey());
+    const stub = keyObject(operation.name);
+    let isUp = false;
+    const ledger = makeLedger(() => isUp);
+    await withParts(stub, { ledger }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      for (const pause of [WHOLE_LIFE_MS, DAY, DAY]) {
+        advanceClock(pause);
+        await object.alarm();
+        expect(recordIn(storage).state).toBe("settled");
+      }
+      expect(await storage.getAlarm()).toBeGreaterThan(Date.now());
+      isUp = true;
+      await object.alarm();
+    });
+    await expectNoTraces(stub);
+    expect(ledger.types.slice(-3)).toEqual(["granted", "settled", "purged"]);
+  });
+
+  it("stays while only the entry of its own end is not taken, and says the same again", async () => {
+    stopClock();
+    mockOrigin();
+    const operation = await makeOperation("short", makeKey());
+    const stub = keyObject(operation.name);
+    let isUp = false;
+    const ledger = makeLedger((types) => isUp || !types.includes("purged"));
+    const sent = vi.spyOn(ledger, "append");
+    await withParts(stub, { ledger }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      advanceClock(WHOLE_LIFE_MS);
+      await object.alarm();
+      expect(recordIn(storage).state).toBe("settled");
+      advanceClock(DAY);
+      isUp = true;
+      await object.alarm();
+    });
+    await expectNoTraces(stub);
+    const ends = sent.mock.calls
+      .map(([, stream]) => stream.entries)
+      .filter(([entry]) => entry?.type === "purged");
+    expect(ends).toHaveLength(2);
+    expect(ends[1]).toEqual(ends[0]);
+  });
+
+  it("makes way for a new life whose outbox carries what the old one has to tell", async () => {
+    stopClock();
+    const origin = mockOrigin();
+    const key = makeKey();
+    const operation = await makeOperation("short", key);
+    const stub = keyObject(operation.name);
+    let isUp = false;
+    const ledger = makeLedger(() => isUp);
+    await withParts(stub, { ledger }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      advanceClock(WHOLE_LIFE_MS);
+      await submitTo(object, await makeOperation("short", key));
+      const { outbox } = recordIn(storage);
+      expect(outbox.map(({ entries }) => entries.map(({ type }) => type))).toEqual([
+        ["granted", "settled", "purged"],
+        ["granted", "settled"],
+      ]);
+      isUp = true;
+      ledger.types.length = 0;
+      advanceClock(WHOLE_LIFE_MS);
+      await object.alarm();
+    });
+    expect(ledger.types).toEqual(["granted", "settled", "purged", "granted", "settled", "purged"]);
+    await expectNoTraces(stub);
+    expect(origin.count).toBe(2);
+  });
+
+  it("is not wiped under a life that began while the ledger was being told of its end", async () => {
+    stopClock();
+    const origin = mockOrigin();
+    const key = makeKey();
+    const operation = await makeOperation("short", key);
+    const stub = keyObject(operation.name);
+    let begin: (() => Promise<unknown>) | null = null;
+    const ledger = makeLedger(() => true);
+    const append = ledger.append.bind(ledger);
+    ledger.append = async (name, stream) => {
+      if (stream.entries.some(({ type }) => type === "purged")) {
+        const now = begin;
+        begin = null;
+        await now?.();
+      }
+      return append(name, stream);
+    };
+    await withParts(stub, { ledger }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      advanceClock(WHOLE_LIFE_MS);
+      const again = await makeOperation("short", key);
+      begin = () => submitTo(object, again);
+      await object.alarm();
+      expect(recordIn(storage).nonce).toBe(again.nonce);
+    });
+    expect(origin.count).toBe(2);
+  });
+});
+
+describe("a ledger that is down", () => {
+  it("never delays nor fails a request", async () => {
+    const origin = mockOrigin();
+    const key = makeKey();
+    const operation = await makeOperation("pay", key);
+    const ledger = makeLedger(() => false);
+    await withParts(keyObject(operation.name), { ledger }, async (object) => {
+      expect((await submitTo(object, operation)).kind).toBe("executed");
+      expect((await submitTo(object, await makeOperation("pay", key))).kind).toBe("replayed");
+    });
+    expect(origin.count).toBe(1);
+  });
+
+  it("keeps entries in the outbox until it is up again", async () => {
+    stopClock();
+    mockOrigin();
+    const operation = await makeOperation("pay", makeKey());
+    const stub = keyObject(operation.name);
+    let isUp = false;
+    const ledger = makeLedger(() => isUp);
+    await withParts(stub, { ledger }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      advanceClock(31 * SECOND);
+      await object.alarm();
+      const { outbox } = recordIn(storage);
+      expect(outbox.flatMap(({ entries }) => entries.map(({ type }) => type))).toEqual([
+        "granted",
+        "settled",
+      ]);
+      expect(await storage.getAlarm()).toBe(Date.now() + FLUSH_RETRY_MS);
+      isUp = true;
+      ledger.types.length = 0;
+      await object.alarm();
+      expect(ledger.types).toEqual(["granted", "settled"]);
+      ledger.types.length = 0;
+      await object.alarm();
+      expect(ledger.types).toEqual([]);
+    });
+  });
+});
+
+/** Far more than there is to deliver: beyond it the ledger takes nothing, so that a delivery without end is seen. */
+const DELIVERIES_MAX = 20;
+
+describe("a lease that ends when the ledger has its claim already", () => {
+  it.each<[string, (object: KeyObjectShell<Env>, again: Operation) => Promise<unknown>]>([
+    ["the alarm", (object) => object.alarm()],
+    ["a retry", (object, again) => beginAt(object, again)],
+  ])("is stored as unknown by %s, and told once", async (_case, use) => {
+    stopClock();
+    const key = makeKey();
+    const operation = await makeOperation("worker", key);
+    const again = await makeOperation("worker", key);
+    const ledger = makeLedger(() => ledger.types.length < DELIVERIES_MAX);
+    await withParts(keyObject(operation.name), { ledger }, async (object, { storage }) => {
+      await beginAt(object, operation);
+      await settleDown();
+      expect(ledger.types).toEqual(["granted"]);
+      advanceClock(31 * SECOND);
+      await use(object, again);
+      expect(recordIn(storage)).toMatchObject({ state: "unknown", reason: "lease-over" });
+      await settleDown();
+      expect(ledger.types).toEqual(["granted", "unknown"]);
+    });
+  });
+});
+
+describe("a stored record", () => {
+  it("is judged by the terms it was begun under, whatever the route says since", async () => {
+    stopClock();
+    const origin = mockOrigin();
+    const key = makeKey();
+    const operation = await makeOperation("short", key);
+    const stub = keyObject(operation.name);
+    await withParts(stub, {}, (object) => submitTo(object, operation));
+    const longer = (route: string): RoutePolicy => ({ ...policyOf(route), windowMs: DAY });
+    await withParts(stub, { route: longer }, async (object) => {
+      const retry = async () => submitTo(object, await makeOperation("short", key));
+      advanceClock(9 * SECOND);
+      expect((await retry()).kind).toBe("replayed");
+      advanceClock(SECOND);
+      expect(await retry()).toMatchObject({ kind: "refused", problem: { slug: "key-expired" } });
+    });
+    expect(origin.count).toBe(1);
+  });
+
+  it("refuses its key where this version has no such route", async () => {
+    const origin = mockOrigin();
+    const operation = await makeOperation("pay", makeKey());
+    await withParts(keyObject(operation.name), { route: () => null }, async (object) => {
+      const begun = await submitTo(object, operation);
+      expect(begun).toMatchObject({ kind: "refused", problem: { slug: "store-unavailable" } });
+    });
+    expect(origin.count).toBe(0);
+  });
+});

@@ -1,0 +1,33 @@
+/** A clock that stands where a test puts it, in the Worker and in its objects. */
+import { vi } from "vitest";
+
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** Far enough ahead that no alarm set for a later time comes due while the tests run. */
+export const START = Date.UTC(2035, 0, 1);
+
+/** Stops the clock at `START`. Timers still run in real time. */
+export function stopClock(): void {
+  vi.useFakeTimers({ toFake: ["Date"], now: START });
+}
+
+export function advanceClock(ms: number): void {
+  vi.setSystemTime(Date.now() + ms);
+}
+
+/** Gives everything that is under way between Worker, objects and storage the time to come to rest. */
+export async function settleDown(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await scheduler.wait(4);
+}
+
+/** Waits until something that is under way has come true. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 1_000; turn++) {
+    if (isTrue()) return;
+    await scheduler.wait(5);
+  }
+  throw new Error("it never came true");
+}

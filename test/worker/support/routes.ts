@@ -1,0 +1,36 @@
+/**
+ * The routes that gateway and key objects of this layer are configured with: one per setting under test, named after it.
+ * A key object has bindings of its own, so what it has to know can't be chosen by a single test.
+ */
+
+type RouteTable = Readonly<Record<string, unknown>>;
+
+export const AUTHORIZE_URL = "https://authorize.example/check";
+export const JWKS_URL = "https://id.example/jwks";
+export const JWT_CLAIMS = { issuer: "https://id.example", audience: "payments" } as const;
+
+/** `/id`, where a key is required and everything else is as the changes say. */
+export function describeRoute(id: string, changes: RouteTable = {}): RouteTable {
+  return { id, match: `/${id}`, methods: ["POST"], key: "required", ...changes };
+}
+
+export const ROUTES: readonly RouteTable[] = [
+  describeRoute("pay"),
+  describeRoute("worker", { executor: "worker" }),
+  describeRoute("long", { executor: "worker", origin_timeout: "2m" }),
+  describeRoute("retry", { on_crash: "retry", origin_key: "derived" }),
+  describeRoute("worker-retry", { executor: "worker", on_crash: "retry", origin_key: "derived" }),
+  describeRoute("short", { window: "10s", quarantine: "5s" }),
+  describeRoute("brief-wait", { wait_max: "50ms" }),
+  describeRoute("small", { response_max: "1KiB" }),
+  describeRoute("limit", { request_max: "1KiB" }),
+  describeRoute("bound", { seal_with_key: true }),
+  describeRoute("redact", { redact: ["/card/number"] }),
+  describeRoute("durable", { audit: "durable" }),
+  describeRoute("quota", { quota: { new_keys_per_minute: 2 } }),
+  describeRoute("authorize", { authorize: AUTHORIZE_URL, window: "10s", quarantine: "5s" }),
+  describeRoute("probe", { probe: { url: "/effects/{effect_id}" } }),
+  describeRoute("tenant", { principal: { from: "header", name: "X-Tenant" } }),
+  describeRoute("anon", { anonymous: "share" }),
+  describeRoute("optional", { key: "optional" }),
+];
