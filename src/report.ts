@@ -1,12 +1,11 @@
-/**
- * The one place that writes log lines: one JSON object a line. Members are ids, keyed digests, numbers and words of closed
- * lists; never a key, credential, body, header value or address from a request.
- */
-export type Report = (
-  event: string,
-  members: Readonly<Record<string, string | number | readonly string[]>>,
-) => void;
+/** The one place that writes log lines: one JSON object a line, nothing of a request's own text in it. */
+import type { Report } from "./core/ports.ts";
 
 export const report: Report = (event, members) => {
   console.log(JSON.stringify({ event, ...members }));
 };
+
+/** All that a log line says of an error: messages quote what they were given. */
+export function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
+}

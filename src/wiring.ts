@@ -22,6 +22,8 @@ export type Sound = {
   serve: Serve;
   origin: OriginPort;
   keyParts: KeyParts;
+  /** Tells the isolates of one deployment apart in metrics. */
+  isolate: string;
 };
 
 export type Wiring = Sound | { kind: "misconfigured" };
@@ -62,5 +64,6 @@ function makeSound(env: Env, config: Config, keyring: Keyring): Sound {
   const gateway = makeGateway({ config, keyring, send, originUrl: url, report });
   const quota = openQuota(env.QUOTAS);
   const keyParts: KeyParts = { route: gateway.policyOf, keyring, origin, ledger: noLedger, quota, report };
-  return { kind: "sound", config, gateway, serve: makeRouter(config.prefix), origin, keyParts };
+  const isolate = crypto.randomUUID();
+  return { kind: "sound", config, gateway, serve: makeRouter(config.prefix), origin, keyParts, isolate };
 }

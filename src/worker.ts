@@ -6,15 +6,13 @@ import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
 import { answerOperator } from "./operator/endpoints.ts";
-import { type Sound, wire, wired } from "./wiring.ts";
+import { nameOf, report } from "./report.ts";
+import { type Sound, type Wiring, wire, wired } from "./wiring.ts";
 
 export { QuotaObject } from "./quota/quota-object.ts";
 
 /** Where problem pages would be, were there a sound configuration to say so. */
 const DEFAULT_PREFIX = "/_oncegate";
-
-/** Tells the isolates of one deployment apart in metrics. */
-const isolates = new WeakMap<Sound, string>();
 
 export class KeyObject extends KeyObjectShell<Env> {
   protected override async parts(): Promise<KeyParts> {
@@ -25,9 +23,15 @@ export class KeyObject extends KeyObjectShell<Env> {
 }
 
 async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
-  const wiring = wired(env) ?? (await wire(env));
+  let wiring: Wiring;
+  try {
+    wiring = wired(env) ?? (await wire(env));
+  } catch (error) {
+    report("defect", { where: "wiring", error: nameOf(error) });
+    return replyProblem(problem("internal"), DEFAULT_PREFIX, null);
+  }
   if (wiring.kind === "misconfigured") return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
-  const keys = openKeyPort(env.KEYS, wiring.origin, (work) => ctx.waitUntil(work));
+  const keys = openKeyPort(env.KEYS, wiring.origin, report, (work) => ctx.waitUntil(work));
   return wiring.serve(request, {
     gateway: wiring.gateway,
     keys,
@@ -37,9 +41,7 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
 }
 
 function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {
-  const { gateway, config } = wiring;
-  const isolate = isolates.get(wiring) ?? crypto.randomUUID();
-  isolates.set(wiring, isolate);
+  const { gateway, config, isolate } = wiring;
   return {
     operators: config.secrets.operators,
     prefix: gateway.prefix,

@@ -29,15 +29,15 @@ async function sealingKey(secret: Uint8Array): Promise<SealingKey> {
 
 /** Derives every key once. The result holds no request's data and may be shared by all requests of an isolate. */
 export async function makeKeyring(secrets: Pick<Secrets, "naming" | "sealing">): Promise<Keyring> {
-  const labels = ["name", "fingerprint", "owner", "effect-token", "origin-key"];
-  const derived = await Promise.all(labels.map((label) => deriveMacKey(secrets.naming, label)));
-  const [name, fingerprint, owner, effectToken, originKey] = derived as [
-    CryptoKey,
-    CryptoKey,
-    CryptoKey,
-    CryptoKey,
-    CryptoKey,
-  ];
+  const of = (label: string): Promise<CryptoKey> => deriveMacKey(secrets.naming, label);
+  const [name, fingerprint, owner, tag, effectToken, originKey] = await Promise.all([
+    of("name"),
+    of("fingerprint"),
+    of("owner"),
+    of("operation"),
+    of("effect-token"),
+    of("origin-key"),
+  ]);
   const sealing = await Promise.all(secrets.sealing.map(sealingKey));
 
   async function dataKey({ id, salt, secret }: DataKeyUse): Promise<{ id: string; key: CryptoKey } | null> {
@@ -52,6 +52,7 @@ export async function makeKeyring(secrets: Pick<Secrets, "naming" | "sealing">):
     name: (message) => mac(name, message),
     fingerprint: (message) => mac(fingerprint, message),
     owner: (message) => mac(owner, message),
+    tag: async (object) => (await mac(tag, encodeUtf8(object))).slice(0, 11),
     originKey: (object) => mac(originKey, encodeUtf8(object)),
     async effectToken(object, effect, n, expiresAt) {
       const claims = `v1.${object}.${effect}.${n}.${expiresAt}`;

@@ -85,7 +85,8 @@ export function readMatch(given: unknown): string | null {
     return null;
   try {
     new URLPattern({ pathname: given });
-    return given;
+    // `{id}` would be grouping and match the text "id" only: whoever writes it means a parameter.
+    return /[{}]/.test(given) ? null : given;
   } catch {
     return null;
   }

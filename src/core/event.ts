@@ -41,6 +41,8 @@ export type StepAnswer =
   /** Refused before any state-dependent answer: the caller has to be authorized first. */
   | { kind: "authorize" }
   | { kind: "mismatch" }
+  /** The digests differ, and so do the rules they were made by: nobody can tell whether it is the same request. */
+  | { kind: "incomparable" }
   | { kind: "in-flight" }
   | { kind: "expired" }
   | { kind: "unknown"; unknown: Unknown }

@@ -1,5 +1,5 @@
 /**
- * Every bound and fixed duration that is not a setting, with its reason. Units are in the names.
+ * Every bound and fixed duration that is not a setting, with its reason; bounds of one parser stand in its own file. Units are in the names.
  * Relations that must hold between them are asserted at the end: a wrong edit fails at start, not in production.
  */
 
@@ -68,12 +68,24 @@ export const PROBE_PAUSE_MS_MAX = 15 * 60_000;
 export const STORE_TRIES_MAX = 3;
 export const STORE_PAUSE_MS = 25;
 
-/** A request body has to be there within this time (a slow body must not hold a connection for ever). */
+/** A request body has to be there within this time: a slow one must not hold its connection for ever. */
 export const BODY_TIMEOUT_MS = 30_000;
 
 /** A body that was refused is read and dropped up to here, so that its connection can be used again. */
 export const DRAIN_BYTES_MAX = 4 * 1024 * 1024;
 export const DRAIN_MS_MAX = 2_000;
+
+/** A status read waits no longer than this, whatever is asked. */
+export const LOOK_WAIT_MS_MAX = 30_000;
+
+/** New keys of a quota are counted by windows of this length. */
+export const QUOTA_WINDOW_MS = 60_000;
+
+/** How long a browser may remember a preflight's answer. */
+export const PREFLIGHT_AGE_S = 600;
+
+/** Clocks of token issuers may differ from ours by this much (RFC 7519 section 4.1.4 allows some leeway). */
+export const JWT_LEEWAY_S = 10;
 
 /** `authorize` has to answer within this time. Silence is a no. */
 export const AUTHORIZE_TIMEOUT_MS = 5_000;

@@ -14,6 +14,12 @@ export type PrincipalRule =
   | { from: "mtls" }
   | { from: "none" };
 
+/** Lower-case names of the request fields that a principal is read from as they are. */
+export function principalHeaders(rule: PrincipalRule): readonly string[] {
+  if (rule.from === "credential") return rule.headers;
+  return rule.from === "header" ? [rule.name] : [];
+}
+
 /** Where the verification key of a JWT comes from: an https JWKS document, or an HMAC secret held as text. */
 export type JwtKeys = { kind: "jwks"; url: string } | { kind: "hmac"; secret: string };
 

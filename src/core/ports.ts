@@ -1,5 +1,5 @@
-/** The doors between rooms. Shells implement them or are given them; `worker.ts` alone knows which thing stands behind which. */
-import type { Entry, Evidence, UnknownReason } from "./entry.ts";
+/** The doors between rooms. Shells implement them or are given them; `wiring.ts` alone knows which thing stands behind which. */
+import type { Evidence, UnknownReason } from "./entry.ts";
 import type { Grant } from "./event.ts";
 import type { Pairs } from "./http/headers.ts";
 import type { RoutePolicy } from "./policy.ts";
@@ -20,7 +20,7 @@ export type Operation = {
   waitMs: number;
   /** Keyed digest of the principal: who may read the operation's state, and whose quota a new key takes from. */
   owner: string;
-  /** The client's own key where the route seals with it or sends it on, else empty. Never stored. */
+  /** The client's own key: some answers are sealed with it. Never stored. */
   rawKey: string;
   request: OriginRequest;
 };
@@ -78,8 +78,8 @@ export type OperationStatus = {
     attempt: number;
     state: "open" | "unknown" | "committed" | "failed";
   }[];
-  /** Sequence of the newest entry of this operation's stream, and of the newest one the ledger has. */
-  ledger: { seq: number; delivered: number };
+  /** Sequence of the newest entry of this operation's stream, and of the newest one the ledger has. Null: no ledger is kept. */
+  ledger: { seq: number; delivered: number } | null;
 };
 
 /** An answer to be stored. Headers are those that may be kept. */
@@ -114,6 +114,8 @@ export interface Claim {
 export type Came =
   | { kind: "whole"; status: number; headers: Pairs; body: Uint8Array; evidence: "signed-none" | null }
   | { kind: "open"; status: number; headers: Pairs; body: ReadableStream<Uint8Array> }
+  /** Nothing of it left: it could not be put together. */
+  | { kind: "unsent" }
   | { kind: "lost"; reason: Extract<UnknownReason, "timeout" | "connection-lost" | "body-broken"> };
 
 /** `budgetMs`: for headers and body. `streamMs`: for the body of an event stream, once its headers are there. */
@@ -147,6 +149,8 @@ export interface Keyring {
   name(message: Uint8Array): Promise<string>;
   fingerprint(message: Uint8Array): Promise<string>;
   owner(message: Uint8Array): Promise<string>;
+  /** Shows that a name was made here: 11 characters of base64url, 66 bits. */
+  tag(name: string): Promise<string>;
   /** Lets an origin report effects of one attempt until a time. */
   effectToken(name: string, effect: string, n: number, expiresAt: number): Promise<string>;
   /** The same for every attempt of one key. */
@@ -158,4 +162,8 @@ export interface Keyring {
 /** `secret`: the client's own key where answers are sealed with it, else empty. */
 export type DataKeyUse = { id: "newest" | { named: string }; salt: Uint8Array; secret: string };
 
-export type { Entry };
+/** Writes one log line. Members are ids, keyed digests, numbers and words of closed lists. */
+export type Report = (
+  event: string,
+  members: Readonly<Record<string, string | number | readonly string[]>>,
+) => void;

@@ -7,7 +7,7 @@
 export type Retry = "same-key" | "same-key-later" | "new-key" | "fix-request" | "never";
 
 /** What `Idempotency-Status` says beside a problem. */
-export type ProblemMark = "refused" | "mismatch" | "expired" | "in-flight" | "unknown";
+export type ProblemMark = "unprotected" | "refused" | "mismatch" | "expired" | "in-flight" | "unknown";
 
 type Row = {
   status: number;
@@ -180,10 +180,11 @@ const others = {
   },
   "origin-unreachable": {
     status: 502,
-    retry: "same-key-later",
-    mark: "refused",
+    retry: "never",
+    mark: "unprotected",
     title: "The origin did not answer",
-    detail: "This request is not guarded by a key, and the origin gave no whole answer to it.",
+    detail:
+      "This request is not guarded by a key, and the origin gave no answer that could be passed on. It may have had its effect.",
   },
   internal: {
     status: 500,

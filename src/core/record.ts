@@ -1,5 +1,5 @@
 /**
- * What is stored about one key, and what holds in each state. `step.ts` is the only place that makes one from another.
+ * What is stored about one key, and what holds in each state. `transition.ts` makes one from another, `step.ts` says when.
  *
  *             begin                settle(token)                 window over            quarantine over
  *   absent ─────────▶ in-flight ─────────────────▶ settled ─────────────────▶ expired ─────────────────▶ absent
@@ -24,10 +24,10 @@ export const RECORD_VERSION = 1;
  */
 export type Token = { inc: string; n: number };
 
-/** The rules a life was begun under. Later settings don't change them. Milliseconds. */
+/** The rules a life was begun under. Later settings don't change these. Milliseconds. */
 export type Terms = {
-  /** Version of the fingerprint rule that made `fp`. */
-  fingerprint: number;
+  /** Version and rule that made `fp`. Digests under different rules can't be compared. */
+  fingerprint: string;
   executor: "object" | "worker";
   onCrash: "hold" | "retry";
   /** Null: the origin can't be asked. Else the time after which "not seen" means "never". */
@@ -122,10 +122,10 @@ export type Answer =
   | { kind: "lost" };
 
 /**
- * A sealed answer. `key` names the sealing key; with `salt` (32 random bytes) it gives the record's own data key. `head` is the sealed
+ * A sealed answer. `isBound`: opening it needs the client's own key, too. `key` names the sealing key; with `salt` (32 random bytes) it gives the record's own data key. `head` is the sealed
  * header pairs, and the body too where it is `inline`; else `chunks` counts the rows that hold the sealed body.
  */
-export type Sealed = { key: string; salt: Uint8Array; head: Uint8Array } & (
+export type Sealed = { key: string; salt: Uint8Array; head: Uint8Array; isBound: boolean } & (
   | { body: "inline" }
   | { body: "rows"; chunks: number }
 );

@@ -85,11 +85,14 @@ function begin(record: KeyRecord, event: Begin, t: number): Decision {
     const carried = note(record.outbox, record.inc, purgedEntry(record));
     return run(startLife(fresh, fp, nonce, carried, t), t);
   }
-  if (record.fp !== fp) return stay(record, { kind: "mismatch" });
+  if (record.fp !== fp) {
+    const isComparable = record.terms.fingerprint === fresh.terms.fingerprint;
+    return stay(record, { kind: isComparable ? "mismatch" : "incomparable" });
+  }
   if (record.state === "in-flight" && record.nonce === nonce) return repeat(record, t);
   // T3, T13: the last attempt had no effect, or its origin drops repeats by a key that stays the same.
   if (record.state === "released" || (record.state === "unknown" && record.terms.onCrash === "retry")) {
-    return isFull ? stay(record, { kind: "full" }) : run(nextAttempt(record, fresh.effect, nonce, t), t);
+    return isFull ? stay(record, { kind: "full" }) : run(nextAttempt(record, fresh, nonce, t), t);
   }
   if (!event.authorized) return stay(record, { kind: "authorize" });
   switch (record.state) {

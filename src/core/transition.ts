@@ -70,7 +70,7 @@ function grant(life: Life, t: number): InFlight {
   return {
     ...life,
     state: "in-flight",
-    leaseUntil: t + life.terms.leaseMs,
+    leaseUntil: Math.min(t + life.terms.leaseMs, executionUntil),
     executionUntil,
     outbox: note(life.outbox, life.inc, { type: "granted", fp: life.fp, ...attemptOf(life, t) }),
   };
@@ -97,9 +97,11 @@ export function startLife(fresh: Fresh, fp: string, nonce: string, carried: Outb
   return grant(life, t);
 }
 
-/** Another attempt of the same life, under the terms it began with. */
-export function nextAttempt(record: Released | Unknown, effect: string, nonce: string, t: number): InFlight {
-  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, dispatchedAt: t, t }, t);
+/** Another attempt of the same life, under the terms it began with; only where it runs is its own. */
+export function nextAttempt(record: Released | Unknown, fresh: Fresh, nonce: string, t: number): InFlight {
+  const terms = { ...record.terms, executor: fresh.terms.executor };
+  const { effect } = fresh;
+  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, terms, dispatchedAt: t, t }, t);
 }
 
 export function toUnknown(record: InFlight, reason: UnknownReason, t: number): Unknown {

@@ -1,6 +1,6 @@
 /** Asks the route's own service whether a caller may have a stored answer now. Only a clear yes is a yes. */
 import { AUTHORIZE_TIMEOUT_MS } from "../core/limits.ts";
-import type { PrincipalRule } from "../core/policy.ts";
+import { type PrincipalRule, principalHeaders } from "../core/policy.ts";
 
 /** Credentials that are always handed on; the fields the principal is read from come on top. */
 const CREDENTIALS = ["authorization", "cookie"];
@@ -10,10 +10,8 @@ export async function isAuthorized(
   request: Request,
   principal: PrincipalRule,
 ): Promise<boolean> {
-  const named =
-    principal.from === "credential" ? principal.headers : principal.from === "header" ? [principal.name] : [];
   const headers = new Headers();
-  for (const name of new Set([...CREDENTIALS, ...named])) {
+  for (const name of new Set([...CREDENTIALS, ...principalHeaders(principal)])) {
     const value = request.headers.get(name);
     if (value !== null) headers.set(name, value);
   }

@@ -1,5 +1,5 @@
 /**
- * Settled answers in the isolate's memory: the only state here that requests write. It saves the call to the key object and
+ * Settled answers in the isolate's memory: with the counters the only state here that requests write. It saves the call to the key object and
  * never decides a claim: an answer is looked up only when key, principal and fingerprint are known, on an exact match, and
  * what is settled does not change until its window ends.
  */

@@ -1,8 +1,8 @@
 /** CORS for deployments that list their browser origins. Where none is listed every header is the origin's business. */
+import { PREFLIGHT_AGE_S } from "../core/limits.ts";
 import { EXPOSED_FIELDS } from "./reply.ts";
 
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
-const PREFLIGHT_AGE_S = 600;
 
 /** The origin to allow: the caller's own if it is listed, `*` where everybody is; null: no cross-origin reading. */
 function allowedOrigin(request: Request, allowed: readonly string[]): string | null {
@@ -43,13 +43,14 @@ export function answerPreflight(request: Request, allowed: readonly string[]): R
   return new Response(null, { status: 204, headers });
 }
 
-/** The same answer, readable by an allowed browser origin. */
+/** The same answer, readable by an allowed browser origin. Where only some are allowed, every answer varies with who asks. */
 export function withCors(response: Response, request: Request, allowed: readonly string[]): Response {
+  if (allowed.length === 0 || response.webSocket !== null) return response;
   const origin = allowedOrigin(request, allowed);
-  if (origin === null || response.webSocket !== null) return response;
   const readable = new Response(response.body, response);
+  if (!allowed.includes("*")) readable.headers.append("Vary", "Origin");
+  if (origin === null) return readable;
   readable.headers.set("Access-Control-Allow-Origin", origin);
-  readable.headers.append("Vary", "Origin");
   readable.headers.set("Access-Control-Expose-Headers", EXPOSED_FIELDS.join(", "));
   if (origin === "*") readable.headers.delete("Access-Control-Allow-Credentials");
   else readable.headers.set("Access-Control-Allow-Credentials", "true");

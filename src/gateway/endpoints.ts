@@ -1,14 +1,14 @@
 /** The gateway's own endpoints below `PREFIX` that need no operator. */
 
+import { encodeUtf8 } from "../core/bytes.ts";
+import { LOOK_WAIT_MS_MAX, RETRY_STORE_S } from "../core/limits.ts";
 import type { KeyPort, Look } from "../core/ports.ts";
 import { explainProblem, isSlug, problem } from "../core/problem.ts";
 import { ownerMessage } from "../core/scope.ts";
 import { readWait } from "./admission/prefer.ts";
 import type { Gateway } from "./gateway.ts";
+import { readOperationId } from "./operation-id.ts";
 import { replyProblem } from "./reply.ts";
-
-/** A status read waits no longer than this, whatever is asked. */
-const LOOK_WAIT_MS_MAX = 30_000;
 
 const NO_STORE = { "Cache-Control": "no-store" };
 
@@ -51,28 +51,38 @@ export async function answerOperation(
   keys: KeyPort,
 ): Promise<Response> {
   const hidden = (): Response => replyProblem(problem("not-found"), gateway.prefix, null);
-  if (!/^[A-Za-z0-9_-]{43}$/.test(id)) return hidden();
+  const unavailable = (): Response =>
+    replyProblem(problem("store-unavailable", RETRY_STORE_S), gateway.prefix, null);
+  const name = await readOperationId(id, gateway.keyring);
+  if (name === null) return hidden();
   const waitMs = Math.min(readWait(request.headers.get("prefer")), LOOK_WAIT_MS_MAX);
   // Who asks is checked on a look that doesn't wait: a stranger can't hold a place among the waiters.
-  const first = await keys.look(id, 0);
-  if (first.kind === "unavailable")
-    return replyProblem(problem("store-unavailable", 2), gateway.prefix, null);
-  if (first.kind === "none" || !(await isOwner(request, first, gateway))) return hidden();
-  const look = waitMs > 0 ? await keys.look(id, waitMs) : first;
-  if (look.kind !== "found") return hidden();
+  const first = await keys.look(name, 0);
+  if (first.kind === "unavailable") return unavailable();
+  if (first.kind === "none") return hidden();
+  const ownership = await checkOwner(request, first, gateway);
+  if (ownership === "unavailable") return unavailable();
+  if (ownership === "stranger") return hidden();
+  const look = waitMs > 0 ? await keys.look(name, waitMs) : first;
+  if (look.kind === "unavailable") return unavailable();
+  if (look.kind === "none") return hidden();
   return Response.json(operationBody(id, look), { headers: NO_STORE });
 }
 
 type Found = Extract<Look, { kind: "found" }>;
 
-async function isOwner(request: Request, look: Found, gateway: Gateway): Promise<boolean> {
+async function checkOwner(
+  request: Request,
+  look: Found,
+  gateway: Gateway,
+): Promise<"owner" | "stranger" | "unavailable"> {
   const policy = gateway.policyOf(look.route);
-  if (policy === null) return false;
+  if (policy === null) return "stranger";
   const principal = await gateway.principalOf(policy)(request);
-  if (principal.kind === "missing") return false;
+  if (principal.kind !== "known") return principal.kind === "missing" ? "stranger" : "unavailable";
   const owner = await gateway.keyring.owner(ownerMessage(policy.id, principal.parts));
-  const [a, b] = [new TextEncoder().encode(owner), new TextEncoder().encode(look.owner)];
-  return a.byteLength === b.byteLength && crypto.subtle.timingSafeEqual(a, b);
+  const [a, b] = [encodeUtf8(owner), encodeUtf8(look.owner)];
+  return a.byteLength === b.byteLength && crypto.subtle.timingSafeEqual(a, b) ? "owner" : "stranger";
 }
 
 function operationBody(id: string, { status }: Found): Record<string, unknown> {
@@ -85,6 +95,6 @@ function operationBody(id: string, { status }: Found): Record<string, unknown> {
     changed_at: time(status.changedAt),
     ...(status.expiresAt === null ? {} : { expires_at: time(status.expiresAt) }),
     effects: status.effects.map(({ effectId, attempt, state }) => ({ effect_id: effectId, attempt, state })),
-    ledger: status.ledger,
+    ...(status.ledger === null ? {} : { ledger: status.ledger }),
   };
 }

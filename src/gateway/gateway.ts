@@ -1,7 +1,6 @@
 /** What the gateway's functions are given: everything is made once an isolate from the configuration. */
 import type { Config, RoutePolicy } from "../core/policy.ts";
-import type { Keyring } from "../core/ports.ts";
-import type { Report } from "../report.ts";
+import type { Keyring, Report } from "../core/ports.ts";
 import { compilePrincipal, type PrincipalReader } from "./admission/principal.ts";
 import { compileRoutes, type Matcher } from "./admission/route.ts";
 import { AnswerCache } from "./cache.ts";

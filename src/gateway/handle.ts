@@ -3,7 +3,7 @@
 import type { Pairs } from "../core/http/headers.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type { KeyPort, Submitted } from "../core/ports.ts";
-import { problem } from "../core/problem.ts";
+import { type Problem, problem } from "../core/problem.ts";
 import { admit, type Ticket } from "./admission/admit.ts";
 import { discard } from "./admission/body.ts";
 import { makeOperation } from "./admission/operation.ts";
@@ -26,22 +26,19 @@ export type Handled = { response: Response; mark: Mark | "passed"; route: string
 
 export async function handle(request: Request, gateway: Gateway, keys: KeyPort): Promise<Handled> {
   const routed = gateway.match(request.method, request.url);
-  if (routed.kind === "refused") return refuseEarly(request, gateway, "target-refused", "");
+  if (routed.kind === "refused") return refuse(request, gateway, problem("target-refused"), "");
   if (routed.kind === "pass") {
-    const response = await passUnguarded(request, gateway, routed.path + routed.search, null);
+    const response = await passUnguarded(request, gateway, routed.path + routed.search, { isMarked: false });
     return { response, mark: "passed", route: "", operation: "" };
   }
   const { policy, path, search } = routed;
   const principal = gateway.principalOf(policy);
   const admitted = await admit(request, { policy, principal, keyring: gateway.keyring, path, search });
   switch (admitted.kind) {
-    case "refused": {
-      await discard(request.body);
-      const response = replyProblem(admitted.problem, gateway.prefix, null);
-      return { response, mark: admitted.problem.mark, route: policy.id, operation: "" };
-    }
+    case "refused":
+      return refuse(request, gateway, admitted.problem, policy.id);
     case "unprotected": {
-      const response = await passUnguarded(request, gateway, path + search, policy.keyHeader);
+      const response = await passUnguarded(request, gateway, path + search, { isMarked: true });
       return { response, mark: "unprotected", route: policy.id, operation: "" };
     }
     case "guarded":
@@ -49,14 +46,8 @@ export async function handle(request: Request, gateway: Gateway, keys: KeyPort):
   }
 }
 
-async function refuseEarly(
-  request: Request,
-  gateway: Gateway,
-  slug: "target-refused",
-  route: string,
-): Promise<Handled> {
+async function refuse(request: Request, gateway: Gateway, refusal: Problem, route: string): Promise<Handled> {
   await discard(request.body);
-  const refusal = problem(slug);
   return { response: replyProblem(refusal, gateway.prefix, null), mark: refusal.mark, route, operation: "" };
 }
 
@@ -70,7 +61,7 @@ async function answer(visit: Visit): Promise<Handled> {
     response,
     mark,
     route: policy.id,
-    operation: ticket.name,
+    operation: ticket.operation,
   });
   const cached = recall(visit);
   if (cached === null) return reply(visit, await submitOperation(visit), told);
@@ -83,7 +74,7 @@ type Tell = (response: Response, mark: Mark) => Handled;
 /** Step 9. */
 function reply(visit: Visit, submitted: Submitted, told: Tell): Handled {
   const { gateway, ticket } = visit;
-  const link: StatusLink = { prefix: gateway.prefix, operation: ticket.name };
+  const link: StatusLink = { prefix: gateway.prefix, operation: ticket.operation };
   switch (submitted.kind) {
     case "executed":
       return told(replyExecuted(submitted.given, submitted, link), "executed");
@@ -107,11 +98,10 @@ function reply(visit: Visit, submitted: Submitted, told: Tell): Handled {
 
 async function submitOperation(visit: Visit): Promise<Submitted> {
   const { request, gateway, keys, policy, ticket } = visit;
-  const made = await makeOperation(request, policy, gateway.keyring, ticket);
-  if (made.kind === "refused") return made;
-  const first = await keys.submit(made.operation, policy);
+  const operation = await makeOperation(request, policy, gateway.keyring, ticket);
+  const first = await keys.submit(operation, policy);
   if (first.kind !== "authorize" || !(await mayHaveAnswer(visit))) return first;
-  return keys.submit({ ...made.operation, authorized: true }, policy);
+  return keys.submit({ ...operation, authorized: true }, policy);
 }
 
 async function mayHaveAnswer({ request, policy }: Visit): Promise<boolean> {

@@ -1,29 +1,47 @@
 /** A request without a promise: sent on as it came, streamed both ways. */
 import { GATEWAY_FIELDS } from "../core/http/headers.ts";
+import { isReplayable } from "../core/http/outcome.ts";
 import { problem } from "../core/problem.ts";
 import type { Gateway } from "./gateway.ts";
 import { replyProblem, replyUnprotected } from "./reply.ts";
 
 /**
- * `keyHeader` is given for a request that a route would have guarded, had it brought a key: its answer is marked, so that a client
- * sees that it has no protection. What no route matches keeps the origin's answer untouched.
+ * `isMarked`: a route would have guarded the request, had it brought a key; its answer says so. What no route matches keeps the
+ * origin's answer untouched.
  */
 export async function passUnguarded(
   request: Request,
   gateway: Gateway,
   target: string,
-  keyHeader: string | null,
+  { isMarked }: { isMarked: boolean },
 ): Promise<Response> {
   const forwarded = new Request(gateway.originUrl(target), request);
   // What only the gateway may say to an origin proves nothing coming from a client.
   for (const name of GATEWAY_FIELDS) {
     if (forwarded.headers.has(name)) forwarded.headers.delete(name);
   }
+  for (const name of fieldsOfThisHop(forwarded.headers)) forwarded.headers.delete(name);
   let response: Response;
   try {
     response = await gateway.send(forwarded, { redirect: "manual" });
   } catch {
     return replyProblem(problem("origin-unreachable"), gateway.prefix, null);
   }
-  return keyHeader === null ? response : replyUnprotected(response);
+  // The runtime makes no response of such a status; only one that is passed on untouched can have it.
+  if (!isReplayable(response.status) && (isMarked || gateway.config.corsOrigins.length > 0)) {
+    await response.body?.cancel();
+    return replyProblem(problem("origin-unreachable"), gateway.prefix, null);
+  }
+  return isMarked ? replyUnprotected(response) : response;
+}
+
+/** What is meant for this gateway only: `Expect`, `Proxy-*`, and fields that `Connection` names (RFC 9110 section 7.6.1). */
+function fieldsOfThisHop(headers: Headers): readonly string[] {
+  const named = (headers.get("connection") ?? "").split(",").map((name) => name.trim());
+  // An upgrade is between client and origin; the runtime takes care of it.
+  const nominated = named.filter(
+    (name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !/^(upgrade|keep-alive|close)$/i.test(name),
+  );
+  const proxies = [...headers.keys()].filter((name) => name.startsWith("proxy-"));
+  return [...nominated, ...proxies, "expect"];
 }

@@ -1,7 +1,9 @@
 /** The route table: the gateway's own endpoints, then everything else, which is guarded traffic. One catch for defects. */
 import { type IRequest, Router } from "itty-router";
+import { readTarget } from "../core/http/target.ts";
 import type { KeyPort } from "../core/ports.ts";
 import { problem } from "../core/problem.ts";
+import { nameOf } from "../report.ts";
 import { answerPreflight, withCors } from "./cors.ts";
 import { answerHealth, answerOperation, answerProblemPage } from "./endpoints.ts";
 import type { Gateway } from "./gateway.ts";
@@ -23,12 +25,16 @@ export function makeRouter(prefix: string): Serve {
   const own = Router<IRequest, [Visit], Response>({ base: prefix });
   own
     .get("/health", (_request, { gateway, keys, isDatabaseUp }) => answerHealth(gateway, keys, isDatabaseUp))
+    .head("/health", (_request, { gateway, keys, isDatabaseUp }) => answerHealth(gateway, keys, isDatabaseUp))
     .get("/problems/:slug", (request, { gateway }) =>
       answerProblemPage(asRequest(request), request.params.slug ?? "", gateway),
     )
     .get("/operations/:id", (request, { gateway, keys }) =>
       answerOperation(asRequest(request), request.params.id ?? "", gateway, keys),
     )
+    .all("/health", refuseMethod)
+    .all("/problems/:slug", refuseMethod)
+    .all("/operations/:id", refuseMethod)
     .all("*", async (request, { gateway, operator }) => {
       const answered = await operator(asRequest(request));
       return answered ?? replyProblem(problem("not-found"), gateway.prefix, null);
@@ -40,15 +46,19 @@ export function makeRouter(prefix: string): Serve {
       const preflight = answerPreflight(request, gateway.config.corsOrigins);
       if (preflight !== null) return preflight;
       const response = isOwn(request.url, prefix)
-        ? await own.fetch(request, visit)
+        ? ((await own.fetch(request, visit)) ?? replyProblem(problem("not-found"), prefix, null))
         : await serveTraffic(request, visit);
       return withCors(response, request, gateway.config.corsOrigins);
     } catch (error) {
       const incident = crypto.randomUUID();
-      gateway.report("defect", { incident, error: error instanceof Error ? error.name : "unknown" });
+      gateway.report("defect", { incident, error: nameOf(error) });
       return replyProblem(problem("internal", null, { incident }), gateway.prefix, null);
     }
   };
+}
+
+function refuseMethod(_request: IRequest, { gateway }: Visit): Response {
+  return replyProblem(problem("method-not-allowed"), gateway.prefix, null);
 }
 
 /** Requests that went as they should: `LOG_REQUESTS = "problems"` leaves them out. */
@@ -77,9 +87,11 @@ async function serveTraffic(request: Request, { gateway, keys }: Visit): Promise
   return response;
 }
 
-/** The path of a raw request URL starts with the prefix as a whole segment. */
+/** The target has one reading, and its path starts with the prefix as a whole segment. Any other goes where it is refused. */
 function isOwn(url: string, prefix: string): boolean {
-  const path = url.slice(url.indexOf("/", url.indexOf("//") + 2));
+  const target = readTarget(url);
+  if (target.kind === "refused") return false;
+  const { path } = target;
   return path.startsWith(prefix) && /^([/?]|$)/.test(path.slice(prefix.length));
 }
 

@@ -6,37 +6,54 @@
 import { sha256Hex } from "../core/bytes.ts";
 import type { UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
-import { pairsForClient, pairsToKeep } from "../core/http/headers.ts";
+import { type Pairs, pairsForClient, pairsToKeep } from "../core/http/headers.ts";
 import { isReplayable, judgeAnswer } from "../core/http/outcome.ts";
 import { redactAnswer } from "../core/http/redact.ts";
 import { RETRY_STORE_S, RETRY_UNKNOWN_S, SETTLE_MARGIN_MS } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
-import type { Came, Claim, FreshAnswer, Given, Operation, OriginPort, Submitted } from "../core/ports.ts";
+import type {
+  Came,
+  Claim,
+  FreshAnswer,
+  Given,
+  Operation,
+  OriginPort,
+  Report,
+  Submitted,
+} from "../core/ports.ts";
 import { lostAnswer, problem } from "../core/problem.ts";
 import type { Token } from "../core/record.ts";
-import { passOn } from "./pass-on.ts";
+import { nameOf } from "../report.ts";
+import { type PassEnd, passOn } from "./pass-on.ts";
 
 export type Executor = {
   claim: Claim;
   origin: OriginPort;
   /** Keeps a promise going after the caller has its answer. */
   keepAlive: (work: Promise<unknown>) => void;
+  report: Report;
   /** Told once of every attempt, when nothing more will come of it here. */
   ended: (token: Token) => void;
 };
 
 type Whole = Extract<Came, { kind: "whole" }>;
+type PassedWhole = Extract<PassEnd, { kind: "whole" }>;
 type Run = { executor: Executor; grant: Grant; operation: Operation; policy: RoutePolicy };
 
-/** Claims the key and, where that grants an attempt, runs it. Throws nothing. */
+/** Claims the key and, where that grants an attempt, runs it. A defect is reported and told as an unknown outcome. */
 export async function submit(
   executor: Executor,
   operation: Operation,
   policy: RoutePolicy,
 ): Promise<Submitted> {
-  const begun = await executor.claim.begin(operation);
-  if (begun.kind !== "run") return begun;
-  return runAttempt({ executor, grant: begun.grant, operation, policy });
+  try {
+    const begun = await executor.claim.begin(operation);
+    if (begun.kind !== "run") return begun;
+    return await runAttempt({ executor, grant: begun.grant, operation, policy });
+  } catch (error) {
+    executor.report("defect", { where: "attempt", error: nameOf(error) });
+    return { kind: "refused", problem: lostAnswer(false, RETRY_UNKNOWN_S) };
+  }
 }
 
 /** Stopping anywhere in here leaves the record in flight; its lease, or the object's restart, makes that unknown. */
@@ -51,11 +68,31 @@ async function runAttempt(run: Run): Promise<Submitted> {
     { budgetMs, streamMs: grant.executionMs, bodyBytesMax: policy.responseBytesMax },
     stop,
   );
-  if (came.kind === "open") return passThrough(run, came, lease);
+  if (came.kind === "open") return closeOpen(run, came, lease, stop);
   lease.end();
-  const submitted = came.kind === "lost" ? await reportLost(run, came.reason) : await closeWhole(run, came);
-  executor.ended(grant.token);
-  return submitted;
+  try {
+    return await close(run, came);
+  } finally {
+    // A defect ends the attempt, too: the record is then found in flight with nobody running it.
+    executor.ended(grant.token);
+  }
+}
+
+function close(run: Run, came: Exclude<Came, { kind: "open" }>): Promise<Submitted> {
+  switch (came.kind) {
+    case "whole":
+      return closeWhole(run, came);
+    case "lost":
+      return reportLost(run, came.reason);
+    case "unsent":
+      return releaseUnsent(run);
+  }
+}
+
+/** The strongest evidence there is: the origin was never spoken to. */
+async function releaseUnsent(run: Run): Promise<Submitted> {
+  const closing = await run.executor.claim.release(run.grant.token, "never-dispatched");
+  return closing === "fenced" ? claimLost() : { kind: "refused", problem: problem("request-incomplete") };
 }
 
 async function closeWhole(run: Run, came: Whole): Promise<Submitted> {
@@ -92,9 +129,17 @@ async function keep(run: Run, came: Whole): Promise<Submitted> {
 }
 
 async function answerToKeep(came: Whole, policy: RoutePolicy): Promise<FreshAnswer> {
-  const headers = pairsToKeep(came.headers, { cookies: policy.replayCookies });
-  const body = redactAnswer(came.body, headers, policy.redact);
-  return body === null ? notKept(came) : { kind: "whole", status: came.status, headers, body };
+  const kept = pairsToKeep(came.headers, { cookies: policy.replayCookies });
+  const { status } = came;
+  const redacted = redactAnswer(came.body, kept, policy.redact);
+  switch (redacted.kind) {
+    case "same":
+      return { kind: "whole", status, headers: kept, body: came.body };
+    case "rewritten":
+      return { kind: "whole", status, headers: redacted.headers, body: redacted.body };
+    case "illegible":
+      return notKept(came);
+  }
 }
 
 /** A whole answer of a status that the runtime can't make a response of: done, and nobody can be given it. */
@@ -118,23 +163,66 @@ async function notKept(came: Whole): Promise<NotKept> {
   };
 }
 
-/** The first caller gets the whole of an answer that can't be kept; what it was is settled once it has passed. */
-function passThrough(run: Run, came: Extract<Came, { kind: "open" }>, lease: Lease): Submitted {
+type Open = Extract<Came, { kind: "open" }>;
+
+/** What an answer means doesn't depend on its size; only what can be kept of it does. */
+async function closeOpen(run: Run, came: Open, lease: Lease, stop: AbortController): Promise<Submitted> {
+  const { claim } = run.executor;
+  const { token } = run.grant;
+  const judgement = judgeAnswer(came.status, run.policy, null);
+  if (judgement.kind === "unknown" && !judgement.isOrigins) {
+    stop.abort();
+    lease.end();
+    run.executor.ended(token);
+    return reportLost(run, judgement.reason, came.status === 504);
+  }
+  const onWhole = async ({ size, digest }: PassedWhole): Promise<unknown> => {
+    switch (judgement.kind) {
+      case "keep":
+        return claim.settle(
+          run.grant,
+          { kind: "not-kept", status: came.status, size, digest },
+          run.operation,
+        );
+      case "release":
+        return claim.release(token, judgement.evidence);
+      case "unknown":
+        return claim.report(token, judgement.reason);
+    }
+  };
+  const given = passThrough(run, came, lease, stop.signal, onWhole);
+  const kind =
+    judgement.kind === "keep" ? "streamed" : judgement.kind === "release" ? "released" : "doubtful";
+  if (isReplayable(came.status)) return { kind, given };
+  // The runtime can't make a response of it. Its body goes to nobody, and is counted all the same.
+  await given.body.cancel();
+  return { kind: "refused", problem: problem("answer-not-kept", null, { answer_status: came.status }) };
+}
+
+/**
+ * The first caller gets the whole of an answer that can't be kept; what it was is stored once it has passed. Stopping here, or
+ * a store that fails then, leaves the record in flight: its lease makes that unknown, though the caller has the answer.
+ */
+function passThrough(
+  run: Run,
+  came: Open,
+  lease: Lease,
+  stopped: AbortSignal,
+  onWhole: (passed: PassedWhole) => Promise<unknown>,
+): { status: number; headers: Pairs; body: ReadableStream<Uint8Array> } {
   const { claim, keepAlive, ended } = run.executor;
-  const passing = passOn(came.body);
-  const settled = passing.end.then(async (end) => {
-    if (end.kind === "broken") return claim.report(run.grant.token, "body-broken");
-    const answer = { kind: "not-kept", status: came.status, size: end.size, digest: end.digest } as const;
-    return claim.settle(run.grant, answer, run.operation);
-  });
+  const { token } = run.grant;
+  const passing = passOn(came.body, stopped);
+  const closed = passing.end.then((end) =>
+    end.kind === "whole" ? onWhole(end) : claim.report(token, "body-broken"),
+  );
   keepAlive(
-    settled.finally(() => {
+    closed.finally(() => {
       lease.end();
-      ended(run.grant.token);
+      ended(token);
     }),
   );
-  const headers = pairsForClient(came.headers);
-  return { kind: "streamed", given: { status: came.status, headers, body: passing.body } };
+  return { status: came.status, headers: pairsForClient(came.headers), body: passing.body };
 }
 
 async function reportLost(
@@ -157,7 +245,10 @@ function givenFrom(came: Whole): Given {
 
 type Lease = { end: () => void };
 
-/** Renews at each third of the lease where the origin's budget is longer than that; a fenced renewal stops the call. */
+/**
+ * Renews at each third of the lease, unless the whole execution fits into it. A fenced renewal stops the call; a lapsed one
+ * leaves it, because a late answer is welcome.
+ */
 function keepLease(run: Run, budgetMs: number, stop: AbortController): Lease {
   const { grant, executor } = run;
   const isLongEnough = budgetMs + SETTLE_MARGIN_MS <= grant.leaseMs && grant.executionMs <= grant.leaseMs;
@@ -169,7 +260,7 @@ function keepLease(run: Run, budgetMs: number, stop: AbortController): Lease {
   const renewOnce = async (): Promise<void> => {
     const renewal = await executor.claim.renew(grant.token);
     if (renewal === "fenced") stop.abort();
-    else if (!isEnded) renewLater();
+    else if (renewal !== "lapsed" && !isEnded) renewLater();
   };
   if (!isLongEnough) renewLater();
   return {

@@ -1,8 +1,8 @@
-/** The claim on a key, by the object that holds it. The only caller of the state machine. */
+/** The claim on a key, by the object that holds it. */
 import { toHex } from "../core/bytes.ts";
 import type { Evidence, UnknownReason } from "../core/entry.ts";
 import type { Event, Grant, StepAnswer } from "../core/event.ts";
-import { FINGERPRINT_VERSION } from "../core/fingerprint/message.ts";
+import { nameRule } from "../core/fingerprint/message.ts";
 import {
   LEASE_MS_MAX,
   RETRY_IN_FLIGHT_S,
@@ -39,37 +39,22 @@ import {
   windowEnd,
 } from "../core/record.ts";
 import type { Fresh } from "../core/transition.ts";
-import type { OpenedAnswer } from "./opened.ts";
-import type { Running } from "./running.ts";
-import type { SharedTake } from "./shared-take.ts";
+import type { Keeper, KeeperParts } from "./keeper.ts";
 import { type Binding, type Kept, openAnswer, sealAnswer } from "./storage/seal.ts";
-import type { KeyStore, Transacted } from "./storage/store.ts";
-import type { Waiters } from "./waiters.ts";
+import type { Transacted } from "./storage/store.ts";
 
-export type ClaimParts = {
-  name: string;
-  store: KeyStore;
-  waiters: Waiters;
-  opened: OpenedAnswer;
-  keyring: Keyring;
-  quota: QuotaPort;
-  take: SharedTake;
-  /** Whether there is a ledger to tell. */
-  keepsEntries: boolean;
-  /** Called after every change: entries may be waiting in the outbox. */
-  onChange: () => void;
-};
+export type ClaimParts = KeeperParts & { keyring: Keyring; quota: QuotaPort };
 
 export class LocalClaim implements Claim {
+  readonly #keeper: Keeper;
   readonly #parts: ClaimParts;
   readonly #policy: RoutePolicy;
-  readonly #running: Running;
   readonly #terms: Terms;
 
-  constructor(parts: ClaimParts, policy: RoutePolicy, running: Running) {
+  constructor(keeper: Keeper, parts: ClaimParts, policy: RoutePolicy) {
+    this.#keeper = keeper;
     this.#parts = parts;
     this.#policy = policy;
-    this.#running = running;
     this.#terms = termsOf(policy);
   }
 
@@ -84,15 +69,15 @@ export class LocalClaim implements Claim {
       const done = this.#step({ do: "begin", nonce, fp, authorized, fresh });
       if (done.kind !== "stepped") return refuseStore();
       const answer = done.step.answer;
-      if (answer.kind === "run" && answer.repeated && this.#policy.executor === "object") {
-        await this.#running.endOf(answer.grant.token);
+      if (answer.kind === "run" && answer.repeated && this.#keeper.running.has(answer.grant.token)) {
+        await this.#keeper.running.endOf(answer.grant.token);
         continue;
       }
       if (answer.kind === "run" && this.#policy.executor === "object")
-        this.#running.start(answer.grant.token);
+        this.#keeper.running.start(answer.grant.token);
       if (answer.kind !== "in-flight") return this.#answerBegin(answer, operation);
       const left = waitUntil - Date.now();
-      if (left <= 0 || (await this.#parts.waiters.wait(left)) === "full") {
+      if (left <= 0 || (await this.#keeper.waiters.wait(left)) === "full") {
         return { kind: "refused", problem: problem("in-flight", RETRY_IN_FLIGHT_S) };
       }
     }
@@ -137,14 +122,14 @@ export class LocalClaim implements Claim {
   async #refuseByQuota(owner: string): Promise<Extract<Submitted, { kind: "refused" }> | null> {
     const { quota } = this.#policy;
     if (quota === null || !this.#isNew()) return null;
-    const { take, quota: counter } = this.#parts;
-    const taken = await take.once(() => counter.take(owner, quota.newKeysPerMinute));
+    const { quota: counter } = this.#parts;
+    const taken = await this.#keeper.take.once(() => counter.take(owner, quota.newKeysPerMinute));
     if (taken === "refused") return { kind: "refused", problem: problem("quota-exceeded", RETRY_QUOTA_S) };
     return taken === "unavailable" ? refuseStore() : null;
   }
 
   #isNew(): boolean {
-    const loaded = this.#parts.store.load();
+    const loaded = this.#keeper.store.load();
     if (loaded.kind === "unreadable") return false;
     return loaded.record.state === "absent" || isPurgeable(loaded.record, Date.now());
   }
@@ -170,6 +155,7 @@ export class LocalClaim implements Claim {
         return { kind: "refused", problem: told };
       }
       case "full":
+      case "incomparable":
         return refuseStore();
       case "done":
       case "lapsed":
@@ -187,7 +173,7 @@ export class LocalClaim implements Claim {
       const extras = { answer_status: answer.status, answer_size: answer.size, answer_digest: answer.digest };
       return { kind: "refused", problem: problem("answer-not-kept", null, extras) };
     }
-    const given = this.#parts.opened.find(settled) ?? (await this.#open(settled, answer, operation));
+    const given = this.#keeper.opened.find(settled) ?? (await this.#open(settled, answer, operation));
     if (given === null) return refuseStore();
     // The same call made again, because its reply was lost, is the one that executed.
     const kind = settled.nonce === operation.nonce ? "executed" : "replayed";
@@ -196,12 +182,13 @@ export class LocalClaim implements Claim {
 
   /** Null: what is stored does not open. */
   async #open(settled: Settled, answer: Kept, operation: Operation): Promise<Given | null> {
-    const { store, keyring, opened } = this.#parts;
-    const binding = this.#bindingOf(settled, answer.status, operation);
-    const plain = await openAnswer(keyring, answer, binding, (row) => store.readRow(row));
+    const { store, opened } = this.#keeper;
+    const { isBound } = answer.sealed;
+    const binding = this.#bindingOf(settled, answer.status, isBound ? operation.rawKey : "");
+    const plain = await openAnswer(this.#parts.keyring, answer, binding, (row) => store.readRow(row));
     if (plain.kind === "damaged") return null;
     const given = { status: answer.status, headers: plain.headers, body: plain.body };
-    if (!this.#policy.sealWithKey) opened.keep(settled, given);
+    if (!isBound) opened.keep(settled, given);
     return given;
   }
 
@@ -211,27 +198,21 @@ export class LocalClaim implements Claim {
     sealing: Sealing,
   ): Promise<{ answer: Answer; rows: readonly ArrayBuffer[] }> {
     if (fresh.kind === "not-kept") return { answer: fresh, rows: [] };
-    const binding = this.#bindingOf({ ...token, fp: sealing.fp }, fresh.status, sealing);
-    return sealAnswer(this.#parts.keyring, fresh, binding);
+    const isBound = this.#policy.sealWithKey;
+    const binding = this.#bindingOf(
+      { ...token, fp: sealing.fp },
+      fresh.status,
+      isBound ? sealing.rawKey : "",
+    );
+    return sealAnswer(this.#parts.keyring, fresh, binding, isBound);
   }
 
-  #bindingOf(record: Token & Pick<LiveRecord, "fp">, status: number, sealing: Sealing): Binding {
-    const secret = this.#policy.sealWithKey ? sealing.rawKey : "";
-    return { name: this.#parts.name, inc: record.inc, n: record.n, status, fp: record.fp, secret };
+  #bindingOf(record: Token & Pick<LiveRecord, "fp">, status: number, secret: string): Binding {
+    return { name: this.#keeper.name, inc: record.inc, n: record.n, status, fp: record.fp, secret };
   }
 
   #step(event: Event, rows: readonly ArrayBuffer[] = []): Transacted {
-    const isRunning = (token: Token): boolean => this.#running.has(token);
-    const done = this.#parts.store.transact(
-      event,
-      { isRunning, keepsEntries: this.#parts.keepsEntries },
-      rows,
-    );
-    if (done.kind === "stepped" && done.step.record !== done.before) {
-      if (done.before.state === "in-flight" || done.before.state === "unknown") this.#parts.waiters.wakeAll();
-      this.#parts.onChange();
-    }
-    return done;
+    return this.#keeper.step(this.#parts, event, rows);
   }
 
   /** The origin has spoken: a store that fails once is asked again before its word is given up. */
@@ -239,7 +220,7 @@ export class LocalClaim implements Claim {
     for (let tries = 1; ; tries++) {
       const done = this.#step(event, rows);
       if (done.kind !== "failed" || tries === STORE_TRIES_MAX) return done;
-      await new Promise((resolve) => setTimeout(resolve, STORE_PAUSE_MS * 2 ** tries));
+      await new Promise((resolve) => setTimeout(resolve, STORE_PAUSE_MS * 2 ** (tries - 1)));
     }
   }
 }
@@ -247,7 +228,7 @@ export class LocalClaim implements Claim {
 /** The rules a new life is judged by. */
 function termsOf(policy: RoutePolicy): Terms {
   return {
-    fingerprint: FINGERPRINT_VERSION,
+    fingerprint: nameRule(policy.fingerprint),
     executor: policy.executor,
     onCrash: policy.onCrash,
     probeDelayMs: policy.probe?.originDelayMsMax ?? null,

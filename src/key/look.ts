@@ -3,16 +3,17 @@ import type { Look, OperationStatus } from "../core/ports.ts";
 import { isExpired, isPurgeable, type LiveRecord, windowEnd } from "../core/record.ts";
 import type { Loaded } from "./storage/store.ts";
 
-export function describeRecord(loaded: Loaded, now: number): Look {
+/** `isKept`: whether a ledger keeps what the record has to tell. */
+export function describeRecord(loaded: Loaded, now: number, isKept: boolean): Look {
   if (loaded.kind === "unreadable") return { kind: "unavailable" };
   const { record } = loaded;
   if (record.state === "absent") return { kind: "none" };
   const t = Math.max(record.t, now);
   if (isPurgeable(record, t)) return { kind: "none" };
-  return { kind: "found", owner: record.owner, route: record.route, status: statusOf(record, t) };
+  return { kind: "found", owner: record.owner, route: record.route, status: statusOf(record, t, isKept) };
 }
 
-function statusOf(record: LiveRecord, t: number): OperationStatus {
+function statusOf(record: LiveRecord, t: number, isKept: boolean): OperationStatus {
   const stream = record.outbox.at(-1);
   const acked = stream?.acked ?? 0;
   return {
@@ -22,13 +23,12 @@ function statusOf(record: LiveRecord, t: number): OperationStatus {
     changedAt: changedAt(record),
     expiresAt: record.state === "settled" ? windowEnd(record) : null,
     effects: [{ effectId: record.effect, attempt: record.n, state: effectState(record) }],
-    ledger: { seq: acked + (stream?.entries.length ?? 0), delivered: acked },
+    ledger: isKept ? { seq: acked + (stream?.entries.length ?? 0), delivered: acked } : null,
   };
 }
 
 function stateOf(record: LiveRecord, t: number): OperationStatus["state"] {
   if (record.state === "settled" && isExpired(record, t)) return "expired";
-  if (record.state === "in-flight" && record.leaseUntil <= t) return "unknown";
   return record.state;
 }
 

@@ -3,19 +3,29 @@ import { toHex } from "../core/bytes.ts";
 
 export type PassEnd = { kind: "whole"; size: number; digest: string } | { kind: "broken" };
 
-/** `body` breaks where the source breaks. `end` never rejects. */
-export function passOn(source: ReadableStream<Uint8Array>): {
+/** `body` breaks where the source breaks, or when `stopped` fires while the caller doesn't read on. `end` never rejects. */
+export function passOn(
+  source: ReadableStream<Uint8Array>,
+  stopped: AbortSignal,
+): {
   body: ReadableStream<Uint8Array>;
   end: Promise<PassEnd>;
 } {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  return { body: readable, end: pump(source, writable.getWriter()) };
+  return { body: readable, end: pump(source, writable.getWriter(), stopped) };
 }
 
 async function pump(
   source: ReadableStream<Uint8Array>,
   caller: WritableStreamDefaultWriter<Uint8Array>,
+  stopped: AbortSignal,
 ): Promise<PassEnd> {
+  const stop = new Promise<never>((_resolve, reject) => {
+    stopped.addEventListener("abort", () => reject(new Error("the time for this answer is over")), {
+      once: true,
+    });
+  });
+  stop.catch(() => undefined);
   const hash = new crypto.DigestStream("SHA-256");
   const hashing = hash.getWriter();
   const reader = source.getReader();
@@ -30,11 +40,13 @@ async function pump(
       if (done) break;
       size += value.byteLength;
       await hashing.write(value);
-      if (isCallerThere) await caller.write(value).catch(() => undefined);
+      // A caller that has left is no reason to stop; one that stays and does not read holds the answer only so long.
+      if (isCallerThere) await Promise.race([caller.write(value).catch(() => undefined), stop]);
     }
   } catch (error) {
-    await caller.abort(error).catch(() => undefined);
-    await hashing.abort(error).catch(() => undefined);
+    caller.abort(error).catch(() => undefined);
+    reader.cancel(error).catch(() => undefined);
+    hashing.abort(error).catch(() => undefined);
     hash.digest.catch(() => undefined);
     return { kind: "broken" };
   }

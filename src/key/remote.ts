@@ -13,6 +13,7 @@ import type {
   Operation,
   OriginPort,
   Renewal,
+  Report,
   Sealing,
   Settling,
   Submitted,
@@ -47,14 +48,14 @@ async function callObject<Result>(
     try {
       return { kind: "answered", result: await call(objects.getByName(name)) };
     } catch (error) {
-      const flags = error as Flags;
+      const flags: Flags = typeof error === "object" && error !== null ? error : {};
       // An overloaded object refuses a call before it is delivered.
       if (flags.overloaded !== true) sent = true;
       const mayRepeat = flags.retryable === true || flags.durableObjectReset === true;
       if (flags.overloaded === true || !mayRepeat || tries === STORE_TRIES_MAX)
         return { kind: "failed", sent };
       await new Promise((resolve) =>
-        setTimeout(resolve, STORE_PAUSE_MS * 2 ** tries * (0.5 + Math.random())),
+        setTimeout(resolve, STORE_PAUSE_MS * 2 ** (tries - 1) * (0.5 + Math.random())),
       );
     }
   }
@@ -108,7 +109,7 @@ class RemoteClaim implements Claim {
   }
 
   report(token: Token, reason: UnknownReason): Promise<Closing> {
-    return this.#call<Closing>("failed", (stub) => stub.closeUnknown(this.#operation.route, token, reason));
+    return this.#call<Closing>("failed", (stub) => stub.report(this.#operation.route, token, reason));
   }
 
   release(token: Token, evidence: Evidence): Promise<Closing> {
@@ -125,12 +126,13 @@ class RemoteClaim implements Claim {
 export function openKeyPort(
   objects: Objects,
   origin: OriginPort,
+  report: Report,
   keepAlive: (work: Promise<unknown>) => void,
 ): KeyPort {
   const run = (operation: Operation, policy: RoutePolicy): Promise<Submitted> => {
     if (policy.executor === "object") return submitToObject(objects, operation);
     const claim = new RemoteClaim(objects, operation);
-    return submit({ claim, origin, keepAlive, ended: () => undefined }, operation, policy);
+    return submit({ claim, origin, report, keepAlive, ended: () => undefined }, operation, policy);
   };
   return {
     submit(operation, policy) {

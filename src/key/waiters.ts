@@ -1,6 +1,6 @@
 /**
- * Callers that wait for a key to change. Each has a timer of its own; nobody awaits a promise that another request owns, and
- * nothing about a waiter is stored: when the object dies, its callers' next try finds the record.
+ * Callers that wait for a key to change. Each has a timer and a promise of its own, and nothing about a
+ * waiter is stored: when the object dies, its callers' next try finds the record.
  */
 import { WAITERS_MAX } from "../core/limits.ts";
 

@@ -8,6 +8,9 @@ import type { Begun, Given, Operation } from "../core/ports.ts";
 
 const FIELD = "oncegate";
 
+/** Changes with every change of what travels. */
+const WIRE_VERSION = 1;
+
 /** What the object is asked: to run the whole operation, or only to claim the key for a caller that runs it. */
 export type Ask = "submit" | "begin";
 
@@ -15,14 +18,17 @@ const EMPTY = new Uint8Array();
 
 /** JSON in visible ASCII, as a field value has to be. */
 function toField(value: unknown): string {
-  return JSON.stringify(value).replace(
+  return JSON.stringify({ v: WIRE_VERSION, value }).replace(
     /[^\x20-\x7e]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
 
+/** Throws on what another version of this file wrote: while a new one is rolled out both run, and neither may guess. */
 function fromField(headers: Headers): unknown {
-  return JSON.parse(headers.get(FIELD) ?? "null");
+  const { v, value } = JSON.parse(headers.get(FIELD) ?? "{}") as { v?: unknown; value?: unknown };
+  if (v !== WIRE_VERSION) throw new Error("the other end has another version");
+  return value;
 }
 
 export async function requestFor(ask: Ask, operation: Operation): Promise<Request> {
@@ -34,11 +40,11 @@ export async function requestFor(ask: Ask, operation: Operation): Promise<Reques
   return new Request(`https://key/${ask}`, { method: "POST", headers: { [FIELD]: field }, ...init });
 }
 
-export function asked(request: Request): Ask {
+export function readAsk(request: Request): Ask {
   return request.url.endsWith("/begin") ? "begin" : "submit";
 }
 
-/** Both ends are this file: what comes in is what the other end wrote. The body is left until an attempt sends it on. */
+/** What comes in is what this file wrote at the other end. The body is left until an attempt sends it on. */
 export function readOperation(request: Request): Operation {
   const operation = fromField(request.headers) as Operation;
   const body = async (): Promise<Uint8Array> =>

@@ -33,20 +33,18 @@ export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring)
     budget: Budget,
     clock: Clock,
   ): Promise<Came> {
-    let response: Response;
+    let init: RequestInit;
     try {
-      const headers = await fieldsOf(request, attempt);
-      const url = originUrl(address, request.target);
       const bytes = await request.body();
       const body = bytes.byteLength > 0 ? { body: bytes } : {};
-      const init = {
-        method: request.method,
-        headers,
-        redirect: "manual",
-        signal: clock.signal,
-        ...body,
-      } as const;
-      response = await send(url, init);
+      const headers = await fieldsOf(request, attempt);
+      init = { method: request.method, headers, redirect: "manual", signal: clock.signal, ...body };
+    } catch {
+      return { kind: "unsent" };
+    }
+    let response: Response;
+    try {
+      response = await send(originUrl(address, request.target), init);
     } catch {
       // Nothing tells a request that never left from one whose answer was lost: a refused connection looks like a cut one.
       return { kind: "lost", reason: clock.isOver() ? "timeout" : "connection-lost" };

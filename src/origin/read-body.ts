@@ -14,7 +14,9 @@ const READ_BYTES_MAX = 1024 * 1024;
 
 export async function readBody(response: Response, bytesMax: number): Promise<Read> {
   const { body } = response;
-  if (body === null || isBodiless(response.status)) return { kind: "whole", bytes: new Uint8Array() };
+  const isEmpty = response.headers.get("content-length") === "0";
+  if (body === null || isEmpty || isBodiless(response.status))
+    return { kind: "whole", bytes: new Uint8Array() };
   try {
     if (isShortFor(response.headers, bytesMax)) {
       return { kind: "whole", bytes: new Uint8Array(await response.arrayBuffer()) };

@@ -3,9 +3,8 @@
  * keys; nothing that has been promised is evicted. Storage is wiped by the alarm once the principal has been quiet.
  */
 import { DurableObject } from "cloudflare:workers";
+import { QUOTA_WINDOW_MS } from "../core/limits.ts";
 import type { QuotaPort } from "../core/ports.ts";
-
-const WINDOW_MS = 60_000;
 
 type Count = { windowStart: number; taken: number };
 
@@ -13,12 +12,12 @@ export class QuotaObject extends DurableObject {
   take(newKeysPerMinute: number): boolean {
     return this.ctx.storage.transactionSync(() => {
       const now = Date.now();
-      const windowStart = now - (now % WINDOW_MS);
+      const windowStart = now - (now % QUOTA_WINDOW_MS);
       const stored = this.ctx.storage.kv.get<Count>("count");
       const taken = stored?.windowStart === windowStart ? stored.taken : 0;
       if (taken >= newKeysPerMinute) return false;
       this.ctx.storage.kv.put<Count>("count", { windowStart, taken: taken + 1 });
-      if (taken === 0) this.ctx.waitUntil(this.ctx.storage.setAlarm(windowStart + 2 * WINDOW_MS));
+      if (taken === 0) this.ctx.waitUntil(this.ctx.storage.setAlarm(windowStart + 2 * QUOTA_WINDOW_MS));
       return true;
     });
   }

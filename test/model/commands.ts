@@ -237,7 +237,7 @@ export function commandsArb(
 }
 
 export const termsArb: fc.Arbitrary<Terms> = fc.record({
-  fingerprint: fc.constant(1),
+  fingerprint: fc.constant("1"),
   executor: fc.constantFrom("object" as const, "worker" as const),
   onCrash: fc.constantFrom("hold" as const, "hold" as const, "retry" as const),
   probeDelayMs: fc.constantFrom(null, 20 * SECOND, 60 * SECOND),

@@ -55,7 +55,8 @@ function dispatch(fixed: Fixed, n: number, e: Begin, t: number): Life {
   const limit = t + fixed.terms.executionMsMax;
   const until = Math.min(t + fixed.terms.leaseMs, limit);
   const grant = { n, effect: e.fresh.effect, nonce: e.nonce, until, limit };
-  return { ...fixed, t, grant, fates: EITHER, said: "", closedAt: 0, word: { by: [], says: "" } };
+  const terms = { ...fixed.terms, executor: e.fresh.terms.executor };
+  return { ...fixed, terms, t, grant, fates: EITHER, said: "", closedAt: 0, word: { by: [], says: "" } };
 }
 
 function describeGrant({ inc, grant, t }: Life): string {

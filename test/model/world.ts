@@ -52,7 +52,13 @@ export function makeAnswer(effect: string, variant: number): Answer {
   const status = variant === 2 ? 500 : 201;
   const digest = variant === 1 ? `${effect}-other` : effect;
   if (variant === 3) return { kind: "not-kept", status, size: 9, digest };
-  const sealed: Sealed = { key: "k1", salt: new Uint8Array(1), head: new Uint8Array(1), body: "inline" };
+  const sealed: Sealed = {
+    key: "k1",
+    salt: new Uint8Array(1),
+    head: new Uint8Array(1),
+    isBound: false,
+    body: "inline",
+  };
   return { kind: "kept", status, size: 9, digest, sealed };
 }
 

@@ -88,7 +88,7 @@ export const SECOND = 1_000;
 export const START = 1_700_000_000_000;
 
 export const HOLD: Terms = {
-  fingerprint: 1,
+  fingerprint: "1",
   executor: "object",
   onCrash: "hold",
   probeDelayMs: 10 * SECOND,
@@ -104,7 +104,13 @@ export const UNASKED: Terms = { ...HOLD, probeDelayMs: null };
 /** How long the origin takes to answer a slow probe. */
 const REPLY_MS = 5 * SECOND;
 
-const sealed: Sealed = { key: "k1", salt: new Uint8Array([1]), head: new Uint8Array([2]), body: "inline" };
+const sealed: Sealed = {
+  key: "k1",
+  salt: new Uint8Array([1]),
+  head: new Uint8Array([2]),
+  isBound: false,
+  body: "inline",
+};
 export const ANSWER: Extract<Answer, { kind: "kept" }> = {
   kind: "kept",
   status: 201,

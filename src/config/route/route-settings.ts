@@ -37,7 +37,7 @@ const YES_NO = "true or false";
 export const ROUTE_SETTINGS = {
   match: {
     fallback: given("/*"),
-    allowed: 'a URLPattern pathname that starts with "/"',
+    allowed: 'a URLPattern pathname that starts with "/" (parameters as ":id", no braces)',
     meaning: "Matched against the one normalised target that is also fingerprinted and forwarded.",
   },
   methods: {

@@ -7,10 +7,15 @@ import { isJson, type MediaType, readBoundary, readMediaType } from "./media-typ
 import { type Multipart, readMultipart } from "./multipart.ts";
 
 /**
- * Changes whenever the same request would give another message; a record is judged by the version it was
- * written under.
+ * Changes whenever the same request would give another message. A record keeps the version it was written under,
+ * so that a later one can tell an old digest from a different request.
  */
 export const FINGERPRINT_VERSION = 1;
+
+/** Names version and rule in a record. */
+export function nameRule({ body, ignore, headers }: FingerprintRule): string {
+  return JSON.stringify([FINGERPRINT_VERSION, body, ignore, headers]);
+}
 
 export type FingerprintInput = {
   method: string;

@@ -93,7 +93,7 @@ const ENCODED_DIGESTS: ReadonlySet<string> = new Set([
 ]);
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the job
-const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/;
+const CONTROL = /[\x00-\x08\x0a-\x1f\x7f\ufffd]/;
 
 /**
  * The same pairs for the platform's constructors: as a record where every name is there once, which the runtime takes in a third
@@ -104,6 +104,12 @@ export function toFields(pairs: Pairs): Record<string, string> | [string, string
   return names.size === pairs.length
     ? Object.fromEntries(pairs)
     : pairs.map(([name, value]) => [name, value]);
+}
+
+/** True for fields that say something of the very bytes of a body (RFC 9530, RFC 1864, RFC 9110 section 8.8.3). */
+export function isContentDigest(name: string): boolean {
+  const field = name.toLowerCase();
+  return field === "etag" || ENCODED_DIGESTS.has(field);
 }
 
 /** The value of a field as `Headers.get` would give it: several joined by `", "`, null when there is none. */
@@ -129,6 +135,8 @@ export function isDecodedByRuntime(encoding: string | null): boolean {
  * What of a client's fields goes on to the origin: all but hop-by-hop fields, those named in `Connection`
  * (RFC 9110 section 7.6.1), `Expect`, `Proxy-*`, `Host`, `Content-Length`, the key's field and copies of
  * gateway fields.
+ *
+ * A value with U+FFFD is one too: the runtime puts it where bytes were not UTF-8, and different bytes would meet there.
  *
  * Refused: a `Connection` that nominates a field somebody relies on (`nominated`) and a value with a control
  * character (RFC 9110 section 5.5). `relied` adds names to the former: the fields that the route's principal

@@ -33,7 +33,7 @@ export function judgeAnswer(
   if (PATH_SPEAKING.has(status)) return { kind: "unknown", reason: "path-status", isOrigins: false };
   if (NOT_PROCESSED.has(status)) return { kind: "release", evidence: "protocol-none" };
   if (policy.releaseStatuses.includes(status)) return { kind: "release", evidence: "status-list" };
-  if (status >= 500 && policy.probe !== null)
+  if (status >= 500 && status <= 599 && policy.probe !== null)
     return { kind: "unknown", reason: "server-error", isOrigins: true };
   return { kind: "keep" };
 }

@@ -1,18 +1,34 @@
 /** The stored copy of an answer, less what its route leaves out. */
 import { writeCanonicalJson } from "../fingerprint/json.ts";
-import { isJson, readMediaType } from "../fingerprint/media-type.ts";
-import { fieldValue, type Pairs } from "./headers.ts";
+import { readMediaType } from "../fingerprint/media-type.ts";
+import { fieldValue, isContentDigest, type Pairs } from "./headers.ts";
+
+export type Redacted =
+  /** Nothing was left out: store it as it came. */
+  | { kind: "same" }
+  /** Written anew, with sorted members; fields that were true of the old bytes are gone. */
+  | { kind: "rewritten"; headers: Pairs; body: Uint8Array }
+  /** It may be JSON and can't be read, so what has to go can't be found: don't store it. */
+  | { kind: "illegible" };
 
 /**
- * The body to store: as it came where nothing is to be left out or it is not JSON by its media type; else written anew
- * without the values at `pointers` (RFC 6901). Null: JSON that can't be read, in which what has to go can't be found.
+ * Leaves out the values at `pointers` (RFC 6901). A body is taken for JSON if it can be read as JSON, whatever its type says: a type
+ * that is missing or spelled oddly must not switch this off.
  */
-export function redactAnswer(
-  body: Uint8Array,
-  headers: Pairs,
-  pointers: readonly string[],
-): Uint8Array | null {
-  if (pointers.length === 0 || body.byteLength === 0) return body;
-  const media = readMediaType(fieldValue(headers, "content-type") ?? "");
-  return media !== null && isJson(media) ? writeCanonicalJson(body, pointers) : body;
+export function redactAnswer(body: Uint8Array, headers: Pairs, pointers: readonly string[]): Redacted {
+  if (pointers.length === 0 || body.byteLength === 0) return { kind: "same" };
+  const whole = writeCanonicalJson(body, []);
+  const rest = whole === null ? null : writeCanonicalJson(body, pointers);
+  if (whole === null || rest === null) return mayBeJson(headers) ? { kind: "illegible" } : { kind: "same" };
+  if (isEqual(whole, rest)) return { kind: "same" };
+  return { kind: "rewritten", headers: headers.filter(([name]) => !isContentDigest(name)), body: rest };
+}
+
+function mayBeJson(headers: Pairs): boolean {
+  const type = fieldValue(headers, "content-type");
+  return type === null || readMediaType(type) === null || /json/i.test(type);
+}
+
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, at) => byte === b[at]);
 }

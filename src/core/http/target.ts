@@ -73,6 +73,16 @@ export function slashReading(path: string): string | null {
   return reading === path ? null : reading;
 }
 
+/**
+ * The path with needlessly encoded characters decoded (letters, digits, `-`, `.`, `_`, `~`; RFC 3986 section 6.2.2.2): a server
+ * may read it so. Equal to the path where nothing is.
+ */
+export function unreservedReading(path: string): string {
+  return path.replace(/%(?:4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae]|3[0-9]|2d|2e)/gi, (code) => {
+    return String.fromCharCode(Number.parseInt(code.slice(1), 16));
+  });
+}
+
 function parseUrl(url: string): URL | null {
   try {
     return new URL(url);

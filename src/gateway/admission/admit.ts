@@ -1,10 +1,13 @@
 /** Steps 1 to 3: everything that is decided before the key is touched. The order is the order of the problem table. */
 import { fingerprintMessage } from "../../core/fingerprint/message.ts";
+import { type Pairs, pairsForOrigin } from "../../core/http/headers.ts";
 import { readKey } from "../../core/http/key.ts";
-import type { FingerprintRule, RoutePolicy } from "../../core/policy.ts";
+import { RETRY_STORE_S } from "../../core/limits.ts";
+import { type FingerprintRule, principalHeaders, type RoutePolicy } from "../../core/policy.ts";
 import type { Keyring } from "../../core/ports.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import { nameMessage } from "../../core/scope.ts";
+import { writeOperationId } from "../operation-id.ts";
 import { decodeForFingerprint, readRequestBody } from "./body.ts";
 import type { PrincipalReader } from "./principal.ts";
 
@@ -16,12 +19,16 @@ export type Admitted =
 
 /** What is known of a guarded request before anybody claims its key. */
 export type Ticket = {
-  /** Of the key object, and of the operation. */
+  /** Of the key object. */
   name: string;
+  /** The public id. */
+  operation: string;
   fp: string;
   key: string;
   principal: readonly string[];
   target: string;
+  /** What goes on to the origin. */
+  headers: Pairs;
   body: Uint8Array;
 };
 
@@ -42,6 +49,9 @@ export async function admit(request: Request, admission: Admission): Promise<Adm
   }
   const principal = await admission.principal(request);
   if (principal.kind === "missing") return refuse(problem("principal-missing"));
+  if (principal.kind === "unavailable") return refuse(problem("store-unavailable", RETRY_STORE_S));
+  const headers = pairsForOrigin([...request.headers], policy.keyHeader, reliedOn(policy));
+  if (headers.kind === "refused") return refuse(problem("header-refused"));
   const body = await readRequestBody(request, policy.requestBytesMax);
   if (body.kind === "too-large") return refuse(problem("request-too-large"));
   if (body.kind === "incomplete") return refuse(problem("request-incomplete"));
@@ -49,8 +59,9 @@ export async function admit(request: Request, admission: Admission): Promise<Adm
   const { key } = read;
   const name = await keyring.name(nameMessage(policy.id, principal.parts, key));
   const fp = await keyring.fingerprint(await describeRequest(request, admission, body.bytes));
-  const ticket = { name, fp, key, principal: principal.parts, target: path + search, body: body.bytes };
-  return { kind: "guarded", ticket };
+  const operation = await writeOperationId(name, keyring);
+  const sent = { target: path + search, headers: headers.pairs, body: body.bytes };
+  return { kind: "guarded", ticket: { name, operation, fp, key, principal: principal.parts, ...sent } };
 }
 
 async function describeRequest(
@@ -60,11 +71,7 @@ async function describeRequest(
 ): Promise<Uint8Array> {
   const { policy, path, search } = admission;
   const { method, headers } = request;
-  const encoding = headers.get("content-encoding");
-  const content =
-    encoding === null
-      ? ({ kind: "decoded", bytes: body } as const)
-      : await decodeForFingerprint(body, encoding, policy.requestBytesMax);
+  const content = await decodeForFingerprint(body, headers.get("content-encoding"), policy.requestBytesMax);
   return fingerprintMessage({
     method,
     path,
@@ -74,6 +81,11 @@ async function describeRequest(
     rule: content.kind === "decoded" ? policy.fingerprint : withEncoding(policy.fingerprint),
     body: content.bytes,
   });
+}
+
+/** Fields the gateway itself has read meaning from: a connection option that has them removed on the way is refused. */
+function reliedOn({ principal, fingerprint }: RoutePolicy): readonly string[] {
+  return [...principalHeaders(principal), ...fingerprint.headers];
 }
 
 /** Bytes that could not be decoded say what they mean only together with their coding. */

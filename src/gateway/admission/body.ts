@@ -7,8 +7,7 @@ export type BodyRead = { kind: "body"; bytes: Uint8Array } | { kind: "too-large"
 const READ_BYTES = 64 * 1024;
 
 /**
- * The bytes as they came, counted while reading: a declared length is only a hint, to which the server holds the client. Large
- * bodies have a deadline; a small one holds nothing but its own connection, and most are there already.
+ * The bytes as they came, counted while reading: a declared length is only a hint, to which the server holds the client.
  */
 export async function readRequestBody(request: Request, bytesMax: number): Promise<BodyRead> {
   const { body } = request;
@@ -19,7 +18,6 @@ export async function readRequestBody(request: Request, bytesMax: number): Promi
     return { kind: "too-large" };
   }
   const isDeclared = Number.isSafeInteger(declared) && !request.headers.has("transfer-encoding");
-  if (isDeclared && declared <= READ_BYTES) return readWhole(request).catch(() => ({ kind: "incomplete" }));
   let timer: ReturnType<typeof setTimeout> | null = null;
   const late = new Promise<BodyRead>((resolve) => {
     timer = setTimeout(() => resolve({ kind: "incomplete" }), BODY_TIMEOUT_MS);

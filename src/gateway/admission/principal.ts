@@ -1,18 +1,27 @@
 /** Step 2: who a key belongs to. A principal is a list of texts; two callers share one only if every text is equal. */
-import { createRemoteJWKSet, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import {
+  createRemoteJWKSet,
+  errors,
+  type JWTPayload,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+  jwtVerify,
+} from "jose";
 import { encodeUtf8 } from "../../core/bytes.ts";
-import type { PrincipalRule, RoutePolicy } from "../../core/policy.ts";
+import { JWT_LEEWAY_S } from "../../core/limits.ts";
+import type { JwtKeys, PrincipalRule, RoutePolicy } from "../../core/policy.ts";
 
-export type Principal = { kind: "known"; parts: readonly string[] } | { kind: "missing" };
+/** `unavailable`: the keys that would tell could not be had. */
+export type Principal =
+  | { kind: "known"; parts: readonly string[] }
+  | { kind: "missing" }
+  | { kind: "unavailable" };
 
 export type PrincipalReader = (request: Request) => Promise<Principal>;
 
 type JwtRule = Extract<PrincipalRule, { from: "jwt" }>;
 
 const MISSING: Principal = { kind: "missing" };
-
-/** Clocks of issuers may differ from ours by this much (RFC 7519 section 4.1.4 allows some leeway). */
-const JWT_LEEWAY_S = 10;
 
 const HMAC_ALGORITHMS = ["HS256", "HS384", "HS512"];
 const KEY_PAIR_ALGORITHMS = [
@@ -58,14 +67,22 @@ function readerOf(rule: PrincipalRule): PrincipalReader {
   }
 }
 
+/** The runtime puts U+FFFD where a field's bytes are not UTF-8: different callers would meet in it, so it names nobody. */
+function isLegible(value: string): boolean {
+  return !value.includes("\ufffd");
+}
+
 function knownIf(kind: readonly string[], value: string | null): Principal {
-  return value === null || value === "" ? MISSING : { kind: "known", parts: [...kind, value] };
+  return value === null || value === "" || !isLegible(value)
+    ? MISSING
+    : { kind: "known", parts: [...kind, value] };
 }
 
 /** All named fields combine; a field that is absent is told apart from an empty one. At least one has to be there. */
 function readHeaders(request: Request, kind: string, names: readonly string[]): Principal {
   const values = names.map((name) => request.headers.get(name));
   if (!values.some((value) => value !== null && value !== "")) return MISSING;
+  if (!values.every((value) => value === null || isLegible(value))) return MISSING;
   const parts = names.flatMap((name, i) => {
     const value = values[i] ?? null;
     return value === null ? [name, "absent", ""] : [name, "given", value];
@@ -73,15 +90,30 @@ function readHeaders(request: Request, kind: string, names: readonly string[]): 
   return { kind: "known", parts: [kind, ...parts] };
 }
 
-/** The value of a cookie (RFC 6265 section 4.2.1). A name sent twice has two readings and counts as absent. */
+/**
+ * The value of a cookie (RFC 6265 section 4.2.1). A name sent twice has two readings and counts as absent, and so does a value
+ * with a comma, where two fields may have been joined.
+ */
 function readCookie(request: Request, name: string): string | null {
-  const header = request.headers.get("cookie");
-  if (header === null) return null;
-  const values = header.split(";").flatMap((pair) => {
-    const at = pair.indexOf("=");
-    return at > 0 && pair.slice(0, at).trim() === name ? [pair.slice(at + 1).trim()] : [];
-  });
-  return values.length === 1 ? (values[0] ?? null) : null;
+  const values = readCookies(request, name);
+  const [value] = values;
+  return values.length !== 1 || value === undefined || value.includes(",") ? null : value;
+}
+
+function readCookies(request: Request, name: string): string[] {
+  const pairs = (request.headers.get("cookie") ?? "").split(";");
+  return pairs
+    .filter((pair) => cookieName(pair) === name)
+    .map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
+}
+
+/** Whether the name occurs at all, also behind a comma. */
+function namesCookie(request: Request, name: string): boolean {
+  return (request.headers.get("cookie") ?? "").split(/[;,]/).some((pair) => cookieName(pair) === name);
+}
+
+function cookieName(pair: string): string {
+  return pair.slice(0, Math.max(pair.indexOf("="), 0)).trim();
 }
 
 /** Fingerprint of a client certificate that the edge has verified. */
@@ -98,21 +130,31 @@ function compileJwt(rule: JwtRule): PrincipalReader {
     clockTolerance: JWT_LEEWAY_S,
     algorithms: keys.kind === "hmac" ? HMAC_ALGORITHMS : KEY_PAIR_ALGORITHMS,
   };
-  const secret = keys.kind === "hmac" ? encodeUtf8(keys.secret) : null;
-  const remote: JWTVerifyGetKey | null = keys.kind === "jwks" ? createRemoteJWKSet(new URL(keys.url)) : null;
-
+  const verify = verifierOf(keys, options);
   return async (request) => {
     const token = readBearer(request);
     if (token === null) return MISSING;
     try {
-      const verified = await (remote === null
-        ? jwtVerify(token, secret as Uint8Array, options)
-        : jwtVerify(token, remote, options));
-      return readClaims(verified.payload, issuer, claims);
-    } catch {
-      return MISSING;
+      return readClaims((await verify(token)).payload, issuer, claims);
+    } catch (error) {
+      return isTokensFault(error) ? MISSING : { kind: "unavailable" };
     }
   };
+}
+
+function verifierOf(keys: JwtKeys, options: JWTVerifyOptions): (token: string) => Promise<JWTVerifyResult> {
+  if (keys.kind === "hmac") {
+    const secret = encodeUtf8(keys.secret);
+    return (token) => jwtVerify(token, secret, options);
+  }
+  const remote = createRemoteJWKSet(new URL(keys.url));
+  return (token) => jwtVerify(token, remote, options);
+}
+
+/** Everything that is wrong with a token has a code of its own; what is left is a key set that did not come or can't be read. */
+function isTokensFault(error: unknown): boolean {
+  const elsewhere = ["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"];
+  return error instanceof errors.JOSEError && !elsewhere.includes(error.code);
 }
 
 function readClaims(payload: JWTPayload, issuer: string, claims: readonly string[]): Principal {
@@ -136,7 +178,7 @@ function hasCredential(request: Request, rule: PrincipalRule): boolean {
     case "header":
       return request.headers.has(rule.name);
     case "cookie":
-      return readCookie(request, rule.name) !== null;
+      return namesCookie(request, rule.name);
     case "jwt":
       return request.headers.has("authorization");
     case "mtls":

@@ -1,5 +1,5 @@
 /** Step 1: which policy a request falls under. */
-import { readTarget, slashReading } from "../../core/http/target.ts";
+import { readTarget, slashReading, unreservedReading } from "../../core/http/target.ts";
 import type { Method, RoutePolicy } from "../../core/policy.ts";
 
 export type Routed =
@@ -25,10 +25,14 @@ export function compileRoutes(routes: readonly RoutePolicy[]): Matcher {
     if (target.kind === "refused") return target;
     const { path, search } = target;
     const policy = find(method, path);
-    // An encoded slash may be read as a slash further on: a target that would then fall under another route has two readings.
-    const reading = slashReading(path);
-    if (reading !== null && (hasDotSegment(reading) || find(method, reading) !== policy))
-      return { kind: "refused" };
+    // Further on, encoded characters may be read as what they stand for: a target that would then fall under another route has
+    // two readings.
+    const plain = unreservedReading(path);
+    const readings = new Set([plain, slashReading(path) ?? path, slashReading(plain) ?? plain]);
+    readings.delete(path);
+    for (const reading of readings) {
+      if (hasDotSegment(reading) || find(method, reading) !== policy) return { kind: "refused" };
+    }
     if (policy === null || policy.key === "off") return { kind: "pass", path, search };
     return { kind: "guarded", policy, path, search };
   };

@@ -61,10 +61,9 @@ function isTerms(value: unknown): value is Terms {
     isShape(value) &&
     (value.executor === "object" || value.executor === "worker") &&
     (value.onCrash === "hold" || value.onCrash === "retry") &&
+    isText(value.fingerprint) &&
     (value.probeDelayMs === null || isCount(value.probeDelayMs)) &&
-    [value.fingerprint, value.windowMs, value.quarantineMs, value.leaseMs, value.executionMsMax].every(
-      isCount,
-    )
+    [value.windowMs, value.quarantineMs, value.leaseMs, value.executionMsMax].every(isCount)
   );
 }
 
@@ -123,6 +122,7 @@ function isSealed(value: unknown): boolean {
     isText(value.key) &&
     value.salt instanceof Uint8Array &&
     value.head instanceof Uint8Array &&
+    typeof value.isBound === "boolean" &&
     (value.body === "inline" || (value.body === "rows" && isCount(value.chunks)))
   );
 }

@@ -16,11 +16,12 @@ export type Kept = Extract<Answer, { kind: "kept" }>;
 /** Sealed bytes of one part: GCM adds a tag of 16. */
 const PART_BYTES_MAX = ROW_BYTES_MAX - 16;
 
-/** Seals a whole answer. `rows` are the sealed parts that don't fit the record, in order. */
+/** Seals a whole answer; `isBound` says that the binding holds the client's own key. `rows` are the sealed parts that don't fit the record, in order. */
 export async function sealAnswer(
   keyring: Keyring,
   answer: Extract<FreshAnswer, { kind: "whole" }>,
   binding: Binding,
+  isBound: boolean,
 ): Promise<{ answer: Kept; rows: readonly ArrayBuffer[] }> {
   const salt = crypto.getRandomValues(new Uint8Array(32));
   const data = await keyring.dataKey({ id: "newest", salt, secret: binding.secret });
@@ -39,7 +40,7 @@ export async function sealAnswer(
       );
     }
   }
-  const common = { key: data.id, salt, head };
+  const common = { key: data.id, salt, head, isBound };
   const sealed: Sealed = isInline
     ? { ...common, body: "inline" }
     : { ...common, body: "rows", chunks: rows.length };

@@ -21,7 +21,7 @@ export type Loaded = { kind: "readable"; record: KeyRecord } | { kind: "unreadab
 export type Transacted =
   | { kind: "stepped"; before: KeyRecord; step: Step }
   | { kind: "unreadable" }
-  | { kind: "failed" };
+  | { kind: "failed"; cause: unknown };
 
 type Acknowledged = { inc: string; seq: number; head: string };
 
@@ -86,7 +86,9 @@ export class KeyStore {
         const isChanged = stepped.record !== before;
         const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
         if (isChanged && record.state !== "absent") {
-          rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
+          if (stepped.answer.kind === "done") {
+            rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
+          }
           this.#storage.kv.put(RECORD, encodeRecord(record));
         }
         // A key that was never used has no alarm; of one that was, an unchanged record leaves it to `healAlarm`.
@@ -94,9 +96,9 @@ export class KeyStore {
         if (isChanged || this.#armed !== undefined) this.#arm(alarmOf(record));
         return { kind: "stepped", before, step: stepped };
       });
-    } catch {
+    } catch (cause) {
       this.#armed = undefined;
-      return { kind: "failed" };
+      return { kind: "failed", cause };
     }
   }
 
@@ -139,7 +141,7 @@ export class KeyStore {
     const armed = this.#armed ?? null;
     if (due === null || this.#isRinging) return;
     if (armed !== null && armed <= due && due - armed <= ALARM_TOO_EARLY_MS) return;
-    // Part of the transaction around it; a failure surfaces there or breaks the object, and the next access arms again.
+    // Within a transaction it is part of that. A failure breaks the object or is found by the next access, which arms again.
     this.#storage.setAlarm(due).catch(() => {
       this.#armed = undefined;
     });

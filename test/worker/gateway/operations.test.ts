@@ -26,7 +26,6 @@ describe("the state of an operation", () => {
       changed_at: time(START),
       expires_at: time(START + 24 * HOUR),
       effects: [{ effect_id: origin.arrivals[0]?.headers.get("Effect-Id"), attempt: 1, state: "committed" }],
-      ledger: { seq: 2, delivered: expect.any(Number) },
     });
     expect(origin.count).toBe(1);
   });
@@ -45,7 +44,7 @@ describe("the state of an operation", () => {
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 
-  it.each(["x", "a".repeat(42), "a".repeat(44), "a".repeat(42).concat("!"), "..%2Fhealth"])(
+  it.each(["x", "a".repeat(43), "a".repeat(44), `${"a".repeat(43)}.${"b".repeat(11)}`])(
     "is not there under a name that is none: %s",
     async (name) => {
       await expectProblem(await look(name), "not-found", 404);

@@ -164,11 +164,11 @@ describe("a call that is made again", () => {
     const begun = await beginAt(stub, operation);
     if (begun.kind !== "run") throw new Error(begun.kind);
     const { token } = begun.grant;
-    expect(await stub.closeUnknown("worker", token, "timeout")).toBe("done");
-    expect(await stub.closeUnknown("worker", token, "timeout")).toBe("done");
+    expect(await stub.report("worker", token, "timeout")).toBe("done");
+    expect(await stub.report("worker", token, "timeout")).toBe("done");
     expect(await stub.release("worker", token, "status-list")).toBe("done");
     expect(await stub.release("worker", token, "status-list")).toBe("done");
-    expect(await stub.closeUnknown("worker", token, "timeout")).toBe("fenced");
+    expect(await stub.report("worker", token, "timeout")).toBe("fenced");
     expect(await stub.renew("worker", token)).toBe("fenced");
     expect((await readRecord(stub)).state).toBe("released");
   });
@@ -183,7 +183,7 @@ describe("a call that is made again", () => {
     if (begun.kind !== "run") throw new Error(begun.kind);
     const token = { ...begun.grant.token, ...change };
     expect(await stub.renew("worker", token)).toBe("fenced");
-    expect(await stub.closeUnknown("worker", token, "timeout")).toBe("fenced");
+    expect(await stub.report("worker", token, "timeout")).toBe("fenced");
     expect(await stub.release("worker", token, "status-list")).toBe("fenced");
     expect((await readRecord(stub)).state).toBe("in-flight");
   });

@@ -91,7 +91,7 @@ describe("FR-037 a record", () => {
       const origin = mockOrigin();
       const key = makeKey();
       const response = await post("/pay", key);
-      const name = operationOf(response);
+      const [name = ""] = operationOf(response).split(".");
       const stub = keyObject(name);
       await settleDown();
       await replaceRecord(stub, change);
@@ -102,7 +102,7 @@ describe("FR-037 a record", () => {
       }
       expect(origin.count).toBe(1);
       await runAlarm(stub);
-      expect(linesOf("record-unreadable")).toEqual([{ event: "record-unreadable", name }]);
+      expect(linesOf("record-unreadable")).toEqual([{ event: "record-unreadable", operation: name }]);
       await runInDurableObject(stub, async (_object, { storage }) => {
         expect(storage.kv.get("record")).not.toBeUndefined();
         expect(await storage.getAlarm()).not.toBeNull();

@@ -34,7 +34,7 @@ function loseCalls(losses: readonly Loss[]): { bindings: Env; calls: string[] } 
 }
 
 function nonceOf(call: string | undefined): unknown {
-  return JSON.parse(call ?? "{}").nonce;
+  return JSON.parse(call ?? "{}").value.nonce;
 }
 
 const RETRYABLE: Flags = { retryable: true };

@@ -5,10 +5,10 @@ import { expectAnswer, expectProblem, get, makeKey, operationOf, post } from "..
 import {
   beginAt,
   evict,
+  idOf,
   type KeyStub,
   keyObject,
   makeOperation,
-  nameOf,
   readRecord,
   runAlarm,
   submitTo,
@@ -79,7 +79,7 @@ describe("FR-076 an object that ends while the origin works", () => {
     const origin = mockSilentOrigin();
     const key = makeKey();
     await loseAttempt(origin, "pay", key);
-    const listed = await get(`/_oncegate/operations/${await nameOf("pay", key)}`);
+    const listed = await get(`/_oncegate/operations/${await idOf("pay", key)}`);
     expect(await listed.json()).toMatchObject({
       state: "unknown",
       attempts: 1,

@@ -6,6 +6,7 @@ import { expectAnswer, expectProblem, get, makeKey, makeRequest, post, send } fr
 import {
   countWrites,
   expectNoTraces,
+  idOf,
   type KeyStub,
   keyObject,
   nameOf,
@@ -56,9 +57,14 @@ describe.each(["pay", "worker"])("the whole life of a key on /%s", (route) => {
 
 describe("a key that was never used", () => {
   it("costs nothing to look at", async () => {
-    const unused = await nameOf("pay", makeKey());
+    const unusedKey = makeKey();
+    const unused = await nameOf("pay", unusedKey);
     const writes = await countWrites(keyObject(unused));
-    await expectProblem(await get(`/_oncegate/operations/${unused}`, { Prefer: "wait=5" }), "not-found", 404);
+    await expectProblem(
+      await get(`/_oncegate/operations/${await idOf("pay", unusedKey)}`, { Prefer: "wait=5" }),
+      "not-found",
+      404,
+    );
     expect(writes).toMatchObject({ rows: 0, wipes: 0 });
     await expectNoTraces(keyObject(unused));
   });

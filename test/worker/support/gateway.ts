@@ -86,7 +86,7 @@ export async function expectProblem(
 /** The operation that a guarded answer's `Link` names. */
 export function operationOf(response: Response): string {
   const link = response.headers.get("Link") ?? "";
-  const operation = /<\/_oncegate\/operations\/([\w-]{43})>; rel="status"/.exec(link)?.[1];
+  const operation = /<\/_oncegate\/operations\/([\w-]{43}\.[\w-]{11})>; rel="status"/.exec(link)?.[1];
   if (operation === undefined) throw new Error(`no status link: ${link}`);
   return operation;
 }

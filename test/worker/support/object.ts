@@ -1,4 +1,5 @@
 /** Looks into key objects, and stands in for what they are given. */
+
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
@@ -9,6 +10,7 @@ import type { Begun, LedgerPort, Operation } from "../../../src/core/ports.ts";
 import type { LiveRecord } from "../../../src/core/record.ts";
 import { nameMessage, ownerMessage } from "../../../src/core/scope.ts";
 import type { Env } from "../../../src/env.ts";
+import { writeOperationId } from "../../../src/gateway/operation-id.ts";
 import { KeyObjectShell, type KeyParts } from "../../../src/key/key-object.ts";
 import { readBegun, requestFor } from "../../../src/key/wire.ts";
 import { wire } from "../../../src/wiring.ts";
@@ -16,8 +18,9 @@ import type { KeyObject } from "../../../src/worker.ts";
 
 export type KeyStub = DurableObjectStub<KeyObject>;
 
+/** By its own name, or by the public id of its operation. */
 export function keyObject(name: string): KeyStub {
-  return env.KEYS.getByName(name);
+  return env.KEYS.getByName(name.split(".")[0] ?? "");
 }
 
 export const config: Config = readConfig();
@@ -42,6 +45,11 @@ export const ALICE = ["credential", "authorization", "given", "Bearer alice"];
 /** Name of the key object behind a key of `alice`, before any request has named it. */
 export function nameOf(route: string, key: string): Promise<string> {
   return keyring.name(nameMessage(route, ALICE, key));
+}
+
+/** Public id of the operation behind a key of `alice`. */
+export async function idOf(route: string, key: string): Promise<string> {
+  return writeOperationId(await nameOf(route, key), keyring);
 }
 
 /** An operation as the Worker hands it to a key object. */

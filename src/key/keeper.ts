@@ -1,0 +1,93 @@
+/**
+ * One key's record while its object lives: steps it, wakes who waits for it, carries what it has to tell to the ledger, and ends it.
+ * The only caller of the state machine. Inside one object all requests share one context: a promise that one of them waits for
+ * may be another's.
+ */
+import type { Event } from "../core/event.ts";
+import { FLUSH_RETRY_MS, UNREADABLE_RETRY_MS, WAKE_PAUSE_MS } from "../core/limits.ts";
+import type { LedgerPort, Report } from "../core/ports.ts";
+import type { Token } from "../core/record.ts";
+import { nameOf } from "../report.ts";
+import { OpenedAnswer } from "./opened.ts";
+import { Running } from "./running.ts";
+import { SharedTake } from "./shared-take.ts";
+import { OutboxCarrier } from "./storage/outbox.ts";
+import { KeyStore, type Transacted } from "./storage/store.ts";
+import { Waiters } from "./waiters.ts";
+
+export type KeeperParts = { ledger: LedgerPort; report: Report };
+
+export class Keeper {
+  readonly name: string;
+  readonly store: KeyStore;
+  readonly waiters = new Waiters();
+  readonly running = new Running();
+  readonly opened = new OpenedAnswer();
+  readonly take = new SharedTake();
+  readonly #keepAlive: (work: Promise<unknown>) => void;
+  #carrier: OutboxCarrier | null = null;
+
+  constructor(name: string, storage: DurableObjectStorage, keepAlive: (work: Promise<unknown>) => void) {
+    this.name = name;
+    this.store = new KeyStore(storage);
+    this.#keepAlive = keepAlive;
+  }
+
+  /** One event, in one transaction. `rows` hold the answer that the event brings, if it is taken. */
+  step(parts: KeeperParts, event: Event, rows: readonly ArrayBuffer[] = []): Transacted {
+    const isRunning = (token: Token): boolean => this.running.has(token);
+    const done = this.store.transact(event, { isRunning, keepsEntries: parts.ledger.isKept }, rows);
+    if (done.kind === "failed")
+      parts.report("store-failed", { operation: this.name, error: nameOf(done.cause) });
+    if (done.kind === "stepped" && done.step.record !== done.before) {
+      this.waiters.wakeAll();
+      if (parts.ledger.isKept) this.#keepAlive(this.#flush(parts));
+    }
+    return done;
+  }
+
+  /** Does what the alarm has come for. Gives the shortest pause before the next one. */
+  async tick(parts: KeeperParts): Promise<number> {
+    const ticked = this.step(parts, { do: "tick" });
+    if (ticked.kind === "unreadable") {
+      parts.report("record-unreadable", { operation: this.name });
+      return UNREADABLE_RETRY_MS;
+    }
+    if (ticked.kind === "failed" || !(await this.#carrierTo(parts.ledger).flush())) return FLUSH_RETRY_MS;
+    return (await this.#purge(parts)) ? WAKE_PAUSE_MS : FLUSH_RETRY_MS;
+  }
+
+  /**
+   * Ends a finished record; false when the ledger did not take its last entry. Stopping after that entry was delivered and before
+   * the wipe repeats both: the entry is the same to the letter, so the ledger drops it.
+   */
+  async #purge(parts: KeeperParts): Promise<boolean> {
+    const ticked = this.step(parts, { do: "tick" });
+    if (
+      ticked.kind !== "stepped" ||
+      ticked.before.state === "absent" ||
+      ticked.step.record.state !== "absent"
+    ) {
+      return true;
+    }
+    const stream = ticked.before.outbox.at(-1);
+    if (stream !== undefined) {
+      const held = await parts.ledger.append(this.name, { ...stream, entries: ticked.step.entries });
+      if (held.kind === "failed") return false;
+    }
+    // Another event may have come while the ledger answered: look again, and wipe in the same turn.
+    const again = this.step(parts, { do: "tick" });
+    if (again.kind === "stepped" && again.step.record.state === "absent") await this.store.wipe();
+    return true;
+  }
+
+  /** Delivers, and lets an alarm that stood by for it go to what is due then. */
+  async #flush({ ledger }: KeeperParts): Promise<void> {
+    if (await this.#carrierTo(ledger).flush()) this.store.armAgain(0);
+  }
+
+  #carrierTo(ledger: LedgerPort): OutboxCarrier {
+    this.#carrier ??= new OutboxCarrier(this.store, ledger, this.name);
+    return this.#carrier;
+  }
+}
