@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { listTables } from "../../src/config/settings.ts";
-import { CHECK_ORDER, explainProblem, problem } from "../../src/core/problem.ts";
+import { CHECK_ORDER, explainProblem, problem, SLUGS } from "../../src/core/problem.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const README = join(ROOT, "README.md");
@@ -32,10 +32,22 @@ function problemsTable(): string {
   return `${head}\n${rows.join("\n")}`;
 }
 
+function otherProblemsTable(): string {
+  const rows = SLUGS.filter((slug) => !CHECK_ORDER.some((checked) => checked === slug)).map((slug) => {
+    const { title, retry } = explainProblem(slug);
+    return `| \`${slug}\` | ${problem(slug).status} | \`${retry}\` | ${title} |`;
+  });
+  return `| slug | status | \`retry\` | means |\n| --- | --- | --- | --- |\n${rows.join("\n")}`;
+}
+
 const documents = ["README.md", "src/README.md", "test/README.md", "CHANGELOG.md"];
 
 describe("the README", () => {
-  const tables = [...listTables(), ["problems", problemsTable()] as const];
+  const tables = [
+    ...listTables(),
+    ["problems", problemsTable()] as const,
+    ["other-problems", otherProblemsTable()] as const,
+  ];
 
   it.each(tables)("has the table of %s as it is written from the code", (name, table) => {
     const block = new RegExp(`(<!-- ${name} -->)([^]*?)(<!-- /${name} -->)`);

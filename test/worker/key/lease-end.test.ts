@@ -1,0 +1,58 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { Waiters } from "../../../src/key/waiters.ts";
+import { advanceClock, SECOND, stopClock, until } from "../support/clock.ts";
+import { expectProblem, get, makeKey, post } from "../support/gateway.ts";
+import { idOf, type KeyStub, keyObject, nameOf, runAlarm } from "../support/object.ts";
+import { type Gate, makeGate, mockOrigin } from "../support/origin.ts";
+
+const WAIT = { Prefer: "wait=10" };
+
+/** A call whose lease is over and that still runs, and how often somebody has come to wait for it. */
+type Held = { key: string; stub: KeyStub; first: Promise<Response>; gate: Gate; waits: () => number };
+
+async function holdKey(): Promise<Held> {
+  const gate = makeGate();
+  const origin = mockOrigin(() => gate.passed.then(() => new Response("late", { status: 201 })));
+  const wait = vi.spyOn(Waiters.prototype, "wait");
+  const key = makeKey();
+  const first = post("/worker", key);
+  await origin.arrived(1);
+  const stub = keyObject(await nameOf("worker", key));
+  return { key, stub, first, gate, waits: () => wait.mock.calls.length };
+}
+
+const ENDINGS: [string, (held: Held) => Promise<unknown>][] = [
+  ["an alarm", ({ stub }) => runAlarm(stub)],
+  ["a status read", async ({ key }) => get(`/_oncegate/operations/${await idOf("worker", key)}`)],
+  ["another duplicate", ({ key }) => post("/worker", key)],
+];
+
+describe.each(ENDINGS)("a lease that %s ends", (_name, end) => {
+  beforeEach(stopClock);
+
+  it("wakes the duplicates that wait for it", async () => {
+    const held = await holdKey();
+    const waiting = [1, 2].map(() => post("/worker", held.key, { headers: WAIT }));
+    await until(() => held.waits() === 2);
+    const began = performance.now();
+    advanceClock(31 * SECOND);
+    await end(held);
+    for (const waiter of waiting) await expectProblem(await waiter, "outcome-unknown", 409);
+    expect(performance.now() - began).toBeLessThan(5_000);
+    held.gate.open();
+    await held.first;
+  });
+
+  it("wakes a status read that waits for a change", async () => {
+    const held = await holdKey();
+    const waiting = get(`/_oncegate/operations/${await idOf("worker", held.key)}`, WAIT);
+    await until(() => held.waits() === 1);
+    const began = performance.now();
+    advanceClock(31 * SECOND);
+    await end(held);
+    expect(await (await waiting).json()).toMatchObject({ state: "unknown" });
+    expect(performance.now() - began).toBeLessThan(5_000);
+    held.gate.open();
+    await held.first;
+  });
+});
