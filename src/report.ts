@@ -7,6 +7,11 @@ export type Report = (
   members: Readonly<Record<string, string | number | readonly string[]>>,
 ) => void;
 
+/** Writes one entry of the ledger as it is, where stdout is a sink. */
+export function printEntry(line: string): void {
+  console.log(line);
+}
+
 export const report: Report = (event, members) => {
   console.log(JSON.stringify({ event, ...members }));
 };

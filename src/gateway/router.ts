@@ -14,6 +14,8 @@ export type Visit = {
   keys: KeyPort;
   isDatabaseUp: () => Promise<boolean>;
   operator: (request: Request) => Promise<Response | null>;
+  /** Serves the ledger's endpoints. */
+  ledger: (request: Request) => Promise<Response | null>;
 };
 
 export type Serve = (request: Request, visit: Visit) => Promise<Response>;
@@ -29,8 +31,9 @@ export function makeRouter(prefix: string): Serve {
     .get("/operations/:id", (request, { gateway, keys }) =>
       answerOperation(asRequest(request), request.params.id ?? "", gateway, keys),
     )
-    .all("*", async (request, { gateway, operator }) => {
-      const answered = await operator(asRequest(request));
+    .all("*", async (request, { gateway, operator, ledger }) => {
+      const asked = asRequest(request);
+      const answered = (await ledger(asked)) ?? (await operator(asked));
       return answered ?? replyProblem(problem("not-found"), gateway.prefix, null);
     });
 

@@ -229,7 +229,8 @@ export class LocalClaim implements Claim {
     );
     if (done.kind === "stepped" && done.step.record !== done.before) {
       if (done.before.state === "in-flight" || done.before.state === "unknown") this.#parts.waiters.wakeAll();
-      this.#parts.onChange();
+      // A grant is told along with its outcome, or by the alarm: one call to the ledger instead of two.
+      if (done.step.record.state !== "in-flight") this.#parts.onChange();
     }
     return done;
   }

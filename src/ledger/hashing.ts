@@ -1,6 +1,6 @@
 /** The ledger's hashes (RFC 6962 section 2.1) and the line that is hashed. */
 import { encodeUtf8, joinBytes } from "../core/bytes.ts";
-import type { Hash, HashNode } from "../core/tree.ts";
+import type { Hash, HashNode } from "../core/log/tree.ts";
 
 const LEAF = Uint8Array.of(0);
 const NODE = Uint8Array.of(1);

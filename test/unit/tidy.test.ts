@@ -101,11 +101,15 @@ describe("imports", () => {
 describe("one home each", () => {
   const rows: [what: string, banned: RegExp, home: RegExp][] = [
     ["log lines", /\bconsole\./, /^src\/(report\.ts|demo\/)/],
-    ["SQL", /\b(SELECT|INSERT|UPDATE|DELETE FROM|CREATE TABLE)\b/, /^src\/ledger\/d1\.ts/],
+    [
+      "SQL",
+      /\b(SELECT|INSERT|UPDATE|DELETE FROM|CREATE TABLE)\b/,
+      /^src\/ledger\/(d1|d1-read|shard\/store)\.ts/,
+    ],
     [
       "storage",
       /\bstorage\.(kv|sql|setAlarm|deleteAll|transactionSync)\b/,
-      /^src\/(key\/storage\/store|quota\/quota-object)\.ts/,
+      /^src\/(key\/storage\/store|ledger\/shard\/store|quota\/quota-object)\.ts/,
     ],
     [
       "the outbound fetch",

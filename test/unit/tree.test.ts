@@ -12,7 +12,7 @@ import {
   type Range,
   rootOf,
   splitOf,
-} from "../../src/core/tree.ts";
+} from "../../src/core/log/tree.ts";
 import { hashLeaf } from "../../src/ledger/hashing.ts";
 
 const sha256 = (...parts: Uint8Array[]): Hash => createHash("sha256").update(Buffer.concat(parts)).digest();
