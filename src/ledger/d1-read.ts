@@ -19,6 +19,15 @@ export async function readBundles(
   return results;
 }
 
+/** Size of the newest checkpoint, 0 where there is none. */
+export async function readSize(database: D1Database, shard: string): Promise<number> {
+  const size = await primary(database)
+    .prepare("SELECT max(size) AS size FROM checkpoints WHERE shard = ?")
+    .bind(shard)
+    .first<number>("size");
+  return size ?? 0;
+}
+
 /** Roots of the full bundles whose first entry is in a range, in order. */
 export async function readRoots(
   database: D1Database,

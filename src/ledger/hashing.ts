@@ -18,11 +18,12 @@ export const hashNode: HashNode = (left, right) => sha256(joinBytes([NODE, left,
 
 const HEAD = '{"v":1,';
 
-/**
- * The stored line: the text of an entry with its shard and index behind its version. Throws for a text of another version: that is
- * a defect, and nothing has been written yet.
- */
+/** True for the text of an entry of this version, on one line. */
+export function isEntryText(text: string): boolean {
+  return text.startsWith(HEAD) && text.endsWith("}") && !text.includes("\n");
+}
+
+/** The stored line: the text of an entry with its shard and index behind its version. */
 export function placeLine(text: string, shard: string, index: number): string {
-  if (!text.startsWith(HEAD)) throw new Error("an entry of another version");
   return `${HEAD}"shard":"${shard}","index":${index},${text.slice(HEAD.length)}`;
 }

@@ -2,7 +2,7 @@
 import { fromHex } from "../../core/bytes.ts";
 import { consistencyRanges, type Hash, inclusionRanges, type Range, splitOf } from "../../core/log/tree.ts";
 import { BUNDLE_LINES } from "../bounds.ts";
-import { readBundles, readLeaves, readRoots } from "../d1-read.ts";
+import { readBundles, readLeaves, readRoots, readSize } from "../d1-read.ts";
 import { hashLeaf, hashNode } from "../hashing.ts";
 
 const HASH_HEX = 64;
@@ -39,6 +39,7 @@ export class TreeReader {
   }
 
   async #hashAll(ranges: readonly Range[], size: number): Promise<Hash[]> {
+    if (size > (await readSize(this.#database, this.#shard))) throw new MissingHash();
     await this.#loadRoots(size);
     const hashes: Hash[] = [];
     for (const range of ranges) hashes.push(await this.#hash(range));

@@ -5,7 +5,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../../core/bytes.ts";
 import { EMPTY_ROOT } from "../../core/log/tree.ts";
-import { SINK_RETRY_MS_MAX } from "../bounds.ts";
+import { CHECKPOINT_PAUSE_MS, SINK_RETRY_MS_MAX } from "../bounds.ts";
 import { checkpointText, type Signer } from "../note.ts";
 import type { LedgerParts } from "./parts.ts";
 import { Rounds } from "./rounds.ts";
@@ -126,7 +126,10 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
   async #arm(parts: LedgerParts): Promise<void> {
     if (this.#isRinging) return;
     if (this.#armed === undefined) this.#armed = await this.#store.readAlarm();
-    const due = this.#rounds.due(this.#store, parts, Date.now());
+    const now = Date.now();
+    // Nothing is due sooner than this after an append, so there is nothing to find out.
+    if (this.#armed !== null && this.#armed <= now + CHECKPOINT_PAUSE_MS) return;
+    const due = this.#rounds.due(this.#store, parts, now);
     if (due !== null && (this.#armed === null || this.#armed > due)) this.#setAlarm(due);
   }
 

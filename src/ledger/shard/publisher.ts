@@ -73,6 +73,7 @@ async function writeLines(
   if (cursor - (cursor % BUNDLE_LINES) < oldest && cursor < size) {
     how.onHole(cursor);
     cursor = Math.ceil(oldest / BUNDLE_LINES) * BUNDLE_LINES;
+    store.write("d1", cursor);
   }
   while (cursor < size) {
     const first = cursor - (cursor % BUNDLE_LINES);

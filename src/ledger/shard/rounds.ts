@@ -6,7 +6,7 @@ import { prune } from "./pruner.ts";
 import { type Publishing, publish } from "./publisher.ts";
 import { pauseAfter, printLines, pushLines } from "./push.ts";
 import type { Sequencer } from "./sequencer.ts";
-import type { ShardPlace, ShardStore } from "./store.ts";
+import type { Prune, ShardPlace, ShardStore } from "./store.ts";
 
 export type Round = {
   store: ShardStore;
@@ -35,11 +35,16 @@ export class Rounds {
       backlog > 0 ? Math.max(pace, this.#publishFrom) : null,
       isPushing ? Math.max(push === null || push.tries > 0 ? 0 : pace, push?.notBefore ?? pace) : null,
       isPrinting ? pace : null,
-      parts.database !== null && size > 0
-        ? Math.max(store.read("prune")?.checkAt ?? now, this.#pruneFrom)
-        : null,
+      parts.database === null ? null : this.#pruneDue(store.read("prune"), published?.size ?? 0),
     ].filter((due) => due !== null);
     return dues.length === 0 ? null : Math.max(now, Math.min(...dues));
+  }
+
+  /** The first round begins to look. An entry that was appended is waited for until a checkpoint covers it. */
+  #pruneDue(prune: Prune | null, published: number): number | null {
+    if (prune === null) return null;
+    if (prune.pending === null) return Math.max(prune.checkAt, this.#pruneFrom);
+    return prune.pending.entry < published ? this.#pruneFrom : null;
   }
 
   /** A bundle's worth of lines goes out at once; fewer wait for more. */

@@ -5,7 +5,7 @@
 import { STREAM_START } from "../../core/entry.ts";
 import { extendFrontier, type Frontier } from "../../core/log/tree.ts";
 import { BATCH_LINES_MAX } from "../bounds.ts";
-import { hashLeaf, hashNode, placeLine } from "../hashing.ts";
+import { hashLeaf, hashNode, isEntryText, placeLine } from "../hashing.ts";
 import type { PlacedLine, ShardStore, StreamRow } from "./store.ts";
 
 /**
@@ -66,6 +66,9 @@ export class Sequencer {
 
   /** Never rejects. What comes while a batch is being hashed makes the next one. */
   append(delivery: Delivery): Promise<Delivered> {
+    // What can't be placed must not take a whole batch down with it.
+    const isPlaceable = delivery.lines.length > 0 && delivery.lines.every(({ text }) => isEntryText(text));
+    if (!isPlaceable) return Promise.resolve({ kind: "failed" });
     return new Promise((answer) => {
       this.#waiting.push({ delivery, answer });
       if (!this.#isRunning) void this.#drain();
