@@ -1,6 +1,11 @@
 /** The one place that writes log lines: one JSON object a line, nothing of a request's own text in it. */
 import type { Report } from "./core/ports.ts";
 
+/** Writes one entry of the ledger as it is, where stdout is a sink. */
+export function printEntry(line: string): void {
+  console.log(line);
+}
+
 export const report: Report = (event, members) => {
   console.log(JSON.stringify({ event, ...members }));
 };

@@ -2,15 +2,17 @@
 import { makeKeyring } from "./config/keyring.ts";
 import { loadConfig } from "./config/load.ts";
 import type { Config } from "./core/policy.ts";
-import type { Keyring, OriginPort } from "./core/ports.ts";
+import type { Keyring, LedgerPort, OriginPort } from "./core/ports.ts";
 import type { Env } from "./env.ts";
 import { type Gateway, makeGateway } from "./gateway/gateway.ts";
 import { makeRouter, type Serve } from "./gateway/router.ts";
 import type { KeyParts } from "./key/key-object.ts";
 import { noLedger } from "./ledger/none.ts";
+import { openLedger, shardName } from "./ledger/port.ts";
+import type { LedgerParts } from "./ledger/shard/parts.ts";
 import { openOrigin, originUrl } from "./origin/dispatch.ts";
 import { openQuota } from "./quota/quota-object.ts";
-import { report } from "./report.ts";
+import { printEntry, report } from "./report.ts";
 
 /** The name in `wrangler.toml`, which names the ledger where `LEDGER_NAME` doesn't. */
 const WORKER_NAME = "oncegate";
@@ -24,6 +26,7 @@ export type Sound = {
   keyParts: KeyParts;
   /** Tells the isolates of one deployment apart in metrics. */
   isolate: string;
+  ledgerParts: LedgerParts;
 };
 
 export type Wiring = Sound | { kind: "misconfigured" };
@@ -63,7 +66,37 @@ function makeSound(env: Env, config: Config, keyring: Keyring): Sound {
   const url = (target: string): string => originUrl(config.origin, target);
   const gateway = makeGateway({ config, keyring, send, originUrl: url, report });
   const quota = openQuota(env.QUOTAS);
-  const keyParts: KeyParts = { route: gateway.policyOf, keyring, origin, ledger: noLedger, quota, report };
+  const ledger = openLedgerOf(env, config, keyring);
+  const keyParts: KeyParts = { route: gateway.policyOf, keyring, origin, ledger, quota, report };
+  const ledgerParts = ledgerPartsOf(env, config);
   const isolate = crypto.randomUUID();
-  return { kind: "sound", config, gateway, serve: makeRouter(config.prefix), origin, keyParts, isolate };
+  const serve = makeRouter(config.prefix);
+  return { kind: "sound", config, gateway, serve, origin, keyParts, ledgerParts, isolate };
+}
+
+function openLedgerOf(env: Env, { ledger }: Config, keyring: Keyring): LedgerPort {
+  if (ledger.sinks.includes("none")) return noLedger;
+  return openLedger({ objects: env.LEDGERS, shards: ledger.shards, keyring, report });
+}
+
+function ledgerPartsOf(env: Env, { ledger, secrets }: Config): LedgerParts {
+  const { name, sinks, webhookUrl, retentionMs, effectsTable } = ledger;
+  const first = shardName(0);
+  const receiver =
+    webhookUrl === null || secrets.webhook === null ? null : { url: webhookUrl, key: secrets.webhook };
+  return {
+    name,
+    signingKey: secrets.ledgerSigning,
+    database: sinks.includes("d1") ? env.DB : null,
+    allEffects: effectsTable === "all",
+    retentionMs,
+    webhook: sinks.includes("webhook") ? receiver : null,
+    print: sinks.includes("stdout") ? printEntry : null,
+    send: (url, init) => fetch(url, init),
+    report,
+    first: () => ({
+      agree: async (shards) => env.LEDGERS.getByName(first).agree(first, shards),
+      ownKey: async () => env.LEDGERS.getByName(first).ownKey(),
+    }),
+  };
 }

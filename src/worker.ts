@@ -5,7 +5,10 @@ import { replyProblem } from "./gateway/reply.ts";
 import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
-import { answerOperator } from "./operator/endpoints.ts";
+import { answerLedger, type LedgerDesk } from "./ledger/read/endpoints.ts";
+import { LedgerObjectShell } from "./ledger/shard/ledger-object.ts";
+import type { LedgerParts } from "./ledger/shard/parts.ts";
+import { answerOperator, refuseStranger } from "./operator/endpoints.ts";
 import { nameOf, report } from "./report.ts";
 import { type Sound, type Wiring, wire, wired } from "./wiring.ts";
 
@@ -19,6 +22,14 @@ export class KeyObject extends KeyObjectShell<Env> {
     const wiring = wired(this.env) ?? (await wire(this.env));
     if (wiring.kind === "misconfigured") throw new Error("misconfigured");
     return wiring.keyParts;
+  }
+}
+
+export class LedgerObject extends LedgerObjectShell<Env> {
+  protected override async parts(): Promise<LedgerParts> {
+    const wiring = wired(this.env) ?? (await wire(this.env));
+    if (wiring.kind === "misconfigured") throw new Error("misconfigured");
+    return wiring.ledgerParts;
   }
 }
 
@@ -37,7 +48,23 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     keys,
     isDatabaseUp: () => isDatabaseUp(env.DB),
     operator: (asked) => answerOperator(asked, deskOf(wiring)),
+    ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),
   });
+}
+
+function ledgerDeskOf(wiring: Sound, env: Env): LedgerDesk {
+  const { gateway, config, ledgerParts } = wiring;
+  const desk = deskOf(wiring);
+  return {
+    prefix: gateway.prefix,
+    name: config.ledger.name,
+    shards: config.ledger.shards,
+    sinks: config.ledger.sinks,
+    objects: env.LEDGERS,
+    database: ledgerParts.database,
+    refuseStranger: (request) => refuseStranger(request, desk, "read"),
+    refuse: desk.refuse,
+  };
 }
 
 function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {

@@ -1,5 +1,5 @@
 /** The deployment's secrets as digests and keys. Each use has a key of its own, derived by its label (RFC 5869). */
-import { encodeUtf8, toBase64Url, writeMessage } from "../core/bytes.ts";
+import { encodeUtf8, toBase64Url, toHex, writeMessage } from "../core/bytes.ts";
 import type { Secrets } from "../core/policy.ts";
 import type { DataKeyUse, Keyring } from "../core/ports.ts";
 
@@ -18,8 +18,12 @@ async function deriveMacKey(secret: Uint8Array, label: string): Promise<CryptoKe
   ]);
 }
 
+async function sign(key: CryptoKey, message: Uint8Array): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, message));
+}
+
 async function mac(key: CryptoKey, message: Uint8Array): Promise<string> {
-  return toBase64Url(new Uint8Array(await crypto.subtle.sign("HMAC", key, message)));
+  return toBase64Url(await sign(key, message));
 }
 
 async function sealingKey(secret: Uint8Array): Promise<SealingKey> {
@@ -30,13 +34,14 @@ async function sealingKey(secret: Uint8Array): Promise<SealingKey> {
 /** Derives every key once. The result holds no request's data and may be shared by all requests of an isolate. */
 export async function makeKeyring(secrets: Pick<Secrets, "naming" | "sealing">): Promise<Keyring> {
   const of = (label: string): Promise<CryptoKey> => deriveMacKey(secrets.naming, label);
-  const [name, fingerprint, owner, tag, effectToken, originKey] = await Promise.all([
+  const [name, fingerprint, owner, tag, effectToken, originKey, stream] = await Promise.all([
     of("name"),
     of("fingerprint"),
     of("owner"),
     of("operation"),
     of("effect-token"),
     of("origin-key"),
+    of("stream"),
   ]);
   const sealing = await Promise.all(secrets.sealing.map(sealingKey));
 
@@ -53,6 +58,7 @@ export async function makeKeyring(secrets: Pick<Secrets, "naming" | "sealing">):
     fingerprint: (message) => mac(fingerprint, message),
     owner: (message) => mac(owner, message),
     tag: async (object) => (await mac(tag, encodeUtf8(object))).slice(0, 11),
+    stream: async (object, inc) => toHex(await sign(stream, writeMessage([object, inc]))),
     originKey: (object) => mac(originKey, encodeUtf8(object)),
     async effectToken(object, effect, n, expiresAt) {
       const claims = `v1.${object}.${effect}.${n}.${expiresAt}`;

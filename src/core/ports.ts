@@ -151,6 +151,8 @@ export interface Keyring {
   owner(message: Uint8Array): Promise<string>;
   /** Shows that a name was made here: 11 characters of base64url, 66 bits. */
   tag(name: string): Promise<string>;
+  /** Name of the ledger's stream of one life of a key object: 64 characters of lower-case hex. */
+  stream(name: string, inc: string): Promise<string>;
   /** Lets an origin report effects of one attempt until a time. */
   effectToken(name: string, effect: string, n: number, expiresAt: number): Promise<string>;
   /** The same for every attempt of one key. */

@@ -178,6 +178,28 @@ const others = {
     title: "The operator lacks the role",
     detail: "The token is known, but it has not the role that this endpoint needs.",
   },
+  "query-invalid": {
+    status: 400,
+    retry: "fix-request",
+    mark: "refused",
+    title: "The query is not valid",
+    detail: "A parameter is missing, or is not what this endpoint takes.",
+  },
+  unsupported: {
+    status: 501,
+    retry: "never",
+    mark: "refused",
+    title: "Not with these sinks",
+    detail:
+      "The ledger's entries are kept where this deployment can't read them: only its database can be read, proven and pruned.",
+  },
+  "ledger-unavailable": {
+    status: 503,
+    retry: "same-key-later",
+    mark: "refused",
+    title: "The ledger did not answer",
+    detail: "The ledger's object or its database did not answer. Guarded requests go on without it.",
+  },
   "origin-unreachable": {
     status: 502,
     retry: "never",
@@ -211,12 +233,13 @@ export function isSlug(text: string): text is Slug {
   return Object.hasOwn(catalogue, text);
 }
 
-/** Members that a problem may carry beside the five fixed ones. All are numbers or ids made by the gateway. */
+/** Members that a problem may carry beside the five fixed ones. All are numbers, words of the settings or ids made by the gateway. */
 export type ProblemExtras = {
   answer_status?: number;
   answer_size?: number;
   answer_digest?: string;
   incident?: string;
+  sinks?: string;
 };
 
 export type Problem = {

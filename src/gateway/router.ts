@@ -16,6 +16,8 @@ export type Visit = {
   keys: KeyPort;
   isDatabaseUp: () => Promise<boolean>;
   operator: (request: Request) => Promise<Response | null>;
+  /** Serves the ledger's endpoints. */
+  ledger: (request: Request) => Promise<Response | null>;
 };
 
 export type Serve = (request: Request, visit: Visit) => Promise<Response>;
@@ -35,8 +37,9 @@ export function makeRouter(prefix: string): Serve {
     .all("/health", refuseMethod)
     .all("/problems/:slug", refuseMethod)
     .all("/operations/:id", refuseMethod)
-    .all("*", async (request, { gateway, operator }) => {
-      const answered = await operator(asRequest(request));
+    .all("*", async (request, { gateway, operator, ledger }) => {
+      const asked = asRequest(request);
+      const answered = (await ledger(asked)) ?? (await operator(asked));
       return answered ?? replyProblem(problem("not-found"), gateway.prefix, null);
     });
 

@@ -41,7 +41,9 @@ export class Keeper {
       parts.report("store-failed", { operation: this.name, error: nameOf(done.cause) });
     if (done.kind === "stepped" && done.step.record !== done.before) {
       this.waiters.wakeAll();
-      if (parts.ledger.isKept) this.#keepAlive(this.#flush(parts));
+      // A grant is told along with its outcome, or by the alarm: one call to the ledger instead of two.
+      const isTold = parts.ledger.isKept && done.step.record.state !== "in-flight";
+      if (isTold) this.#keepAlive(this.#flush(parts));
     }
     return done;
   }

@@ -1,4 +1,7 @@
-/** The only SQL. */
+/**
+ * The only SQL of D1. Every write may be repeated, carries one JSON parameter a table, and never changes what is there into something
+ * else: a row that differs is told to the caller and left as it is.
+ */
 
 /** True when the database answers and its migrations have been applied. */
 export async function isDatabaseUp(database: D1Database): Promise<boolean> {
@@ -9,4 +12,138 @@ export async function isDatabaseUp(database: D1Database): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** `body`: lines that end with a line feed. `digest`: SHA-256 of it in hex. */
+export type Bundle = { first: number; count: number; body: string; digest: string };
+
+/** Of a full bundle: its leaf hashes one behind the other, and the root over them, in hex. */
+export type BundleHashes = { first: number; leaves: string; root: string };
+
+export type CheckpointRow = { size: number; root: string; note: string; at: number };
+
+/** What entries say of one effect; `version` is the sequence of the newest of them. Null: they don't say it. */
+export type EffectRow = {
+  effect_id: string;
+  stream: string;
+  attempt: number | null;
+  capability: string | null;
+  state: string | null;
+  target: string | null;
+  cost: string | null;
+  digest: string | null;
+  code: string | null;
+  intent_at: number | null;
+  changed_at: number;
+  flagged: 0 | 1;
+  version: number;
+  must: 0 | 1;
+};
+
+/** `differs`: the first index of a row whose content is another one. */
+export type Written = { kind: "written" } | { kind: "differs"; table: string; first: number };
+
+const WRITE_BUNDLES = `INSERT INTO bundles (shard, first, count, body, digest)
+  SELECT ?1, value ->> 'first', value ->> 'count', value ->> 'body', value ->> 'digest' FROM json_each(?2) WHERE true
+  ON CONFLICT (shard, first) DO UPDATE SET count = excluded.count, body = excluded.body, digest = excluded.digest
+  WHERE excluded.count > count AND substr(excluded.body, 1, length(body)) = body`;
+
+const WRITE_HASHES = `INSERT INTO hashes (shard, first, leaves, root)
+  SELECT ?1, value ->> 'first', value ->> 'leaves', value ->> 'root' FROM json_each(?2) WHERE true
+  ON CONFLICT DO NOTHING`;
+
+/** The state is that of the newest entry that tells one. `must`: 0 where only a row that is there already is kept up to date. */
+const WRITE_EFFECTS = `INSERT INTO effects (effect_id, stream, shard, attempt, capability, state, target, cost, digest, code,
+    intent_at, changed_at, flagged, version)
+  SELECT value ->> 'effect_id', value ->> 'stream', ?1, value ->> 'attempt', value ->> 'capability',
+    coalesce(value ->> 'state', (SELECT state FROM effects WHERE effect_id = value ->> 'effect_id' AND stream = value ->> 'stream'), 'intent'),
+    value ->> 'target', value ->> 'cost', value ->> 'digest', value ->> 'code', value ->> 'intent_at', value ->> 'changed_at',
+    value ->> 'flagged', value ->> 'version'
+  FROM json_each(?2) WHERE value ->> 'must' = 1
+    OR EXISTS (SELECT 1 FROM effects WHERE effect_id = value ->> 'effect_id' AND stream = value ->> 'stream')
+  ON CONFLICT (effect_id, stream) DO UPDATE SET state = excluded.state, target = coalesce(excluded.target, target),
+    cost = coalesce(excluded.cost, cost), digest = coalesce(excluded.digest, digest), code = excluded.code,
+    intent_at = coalesce(intent_at, excluded.intent_at), changed_at = excluded.changed_at,
+    flagged = max(flagged, excluded.flagged), version = excluded.version
+  WHERE excluded.version > version`;
+
+const FIND_OTHER_BUNDLE = `SELECT value ->> 'first' AS first FROM json_each(?2) WHERE NOT EXISTS (
+    SELECT 1 FROM bundles WHERE shard = ?1 AND bundles.first = value ->> 'first' AND digest = value ->> 'digest')
+  ORDER BY 1 LIMIT 1`;
+
+const FIND_OTHER_HASHES = `SELECT value ->> 'first' AS first FROM json_each(?2) WHERE NOT EXISTS (
+    SELECT 1 FROM hashes WHERE shard = ?1 AND hashes.first = value ->> 'first' AND root = value ->> 'root')
+  ORDER BY 1 LIMIT 1`;
+
+export type Chunk = {
+  bundles: readonly Bundle[];
+  hashes: readonly BundleHashes[];
+  effects: readonly EffectRow[];
+};
+
+/** Writes bundles, their hashes and the effects in them as one transaction, then looks at what is there. */
+export async function writeChunk(database: D1Database, shard: string, chunk: Chunk): Promise<Written> {
+  const { bundles, hashes, effects } = chunk;
+  const statement = (sql: string, rows: readonly unknown[]): D1PreparedStatement =>
+    database.prepare(sql).bind(shard, JSON.stringify(rows));
+  const digests = bundles.map(({ first, digest }) => ({ first, digest }));
+  const roots = hashes.map(({ first, root }) => ({ first, root }));
+  const results = await database.batch<{ first: number }>([
+    ...(effects.length === 0 ? [] : [statement(WRITE_EFFECTS, effects)]),
+    statement(WRITE_BUNDLES, bundles),
+    ...(hashes.length === 0 ? [] : [statement(WRITE_HASHES, hashes)]),
+    statement(FIND_OTHER_BUNDLE, digests),
+    statement(FIND_OTHER_HASHES, roots),
+  ]);
+  const [bundle, hash] = results.slice(-2).map((result) => result.results[0]);
+  if (bundle !== undefined) return { kind: "differs", table: "bundles", first: bundle.first };
+  return hash === undefined ? { kind: "written" } : { kind: "differs", table: "hashes", first: hash.first };
+}
+
+/** Once written, a checkpoint of this size has this root or is told to differ. */
+export async function writeCheckpoint(
+  database: D1Database,
+  shard: string,
+  { size, root, note, at }: CheckpointRow,
+): Promise<Written> {
+  const [, read] = await database.batch<{ root: string }>([
+    database
+      .prepare(
+        "INSERT INTO checkpoints (shard, size, root, note, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      )
+      .bind(shard, size, root, note, at),
+    database.prepare("SELECT root FROM checkpoints WHERE shard = ? AND size = ?").bind(shard, size),
+  ]);
+  const isSame = read?.results[0]?.root === root;
+  return isSame ? { kind: "written" } : { kind: "differs", table: "checkpoints", first: size };
+}
+
+/** Size of the newest checkpoint that is not younger than a time; null: there is none. */
+export async function readSizeAt(database: D1Database, shard: string, at: number): Promise<number | null> {
+  return database
+    .prepare("SELECT max(size) AS size FROM checkpoints WHERE shard = ? AND at <= ?")
+    .bind(shard, at)
+    .first<number>("size");
+}
+
+/**
+ * Deletes the bundles whose entries all come before `until` and notes how many they were, in one transaction. Gives that number; made
+ * again, it deletes nothing more and gives the same number.
+ */
+export async function pruneBundles(
+  database: D1Database,
+  shard: string,
+  prune: { until: number; entry: number; at: number },
+): Promise<number> {
+  const { until, entry, at } = prune;
+  const [, , read] = await database.batch<{ bundles: number }>([
+    database.prepare("DELETE FROM bundles WHERE shard = ? AND first + count <= ?").bind(shard, until),
+    database
+      .prepare(
+        "INSERT INTO prunes (shard, until, entry, bundles, at) SELECT ?, ?, ?, changes(), ? WHERE true ON CONFLICT DO NOTHING",
+      )
+      .bind(shard, until, entry, at),
+    database.prepare("SELECT bundles FROM prunes WHERE shard = ? AND until = ?").bind(shard, until),
+  ]);
+  return read?.results[0]?.bundles ?? 0;
 }

@@ -2,7 +2,7 @@
 import type { OperatorToken } from "../core/policy.ts";
 import { type Problem, problem } from "../core/problem.ts";
 import { type Metrics, writeMetrics } from "./metrics.ts";
-import { identifyOperator } from "./tokens.ts";
+import { identifyOperator, type Role } from "./tokens.ts";
 
 export type OperatorDesk = {
   operators: readonly OperatorToken[];
@@ -16,13 +16,24 @@ export async function answerOperator(request: Request, desk: OperatorDesk): Prom
   const path = new URL(request.url).pathname.slice(desk.prefix.length);
   if (path !== "/metrics" || desk.operators.length === 0) return null;
   if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
-  const identified = await identifyOperator(request.headers.get("authorization"), desk.operators, "read");
-  if (identified.kind === "unauthorized") return desk.refuse(problem("operator-unauthorized"));
-  if (identified.kind === "forbidden") return desk.refuse(problem("operator-forbidden"));
+  const refused = await refuseStranger(request, desk, "read");
+  if (refused !== null) return refused;
   return new Response(writeMetrics(desk.readMetrics()), {
     headers: {
       "Content-Type": "application/openmetrics-text; version=1.0.0; charset=utf-8",
       "Cache-Control": "no-store",
     },
   });
+}
+
+/** Null: the request comes from an operator who has the role. Without configured operators nothing is there. */
+export async function refuseStranger(
+  request: Request,
+  { operators, refuse }: Pick<OperatorDesk, "operators" | "refuse">,
+  role: Role,
+): Promise<Response | null> {
+  if (operators.length === 0) return refuse(problem("not-found"));
+  const identified = await identifyOperator(request.headers.get("authorization"), operators, role);
+  if (identified.kind === "unauthorized") return refuse(problem("operator-unauthorized"));
+  return identified.kind === "forbidden" ? refuse(problem("operator-forbidden")) : null;
 }

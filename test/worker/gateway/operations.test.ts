@@ -21,6 +21,7 @@ describe("the state of an operation", () => {
     expect(await told.json()).toEqual({
       id: operation,
       state: "settled",
+      ledger: { seq: 2, delivered: expect.any(Number) },
       attempts: 1,
       created_at: time(START),
       changed_at: time(START),

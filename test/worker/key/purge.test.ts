@@ -182,6 +182,8 @@ describe("a lease that ends when the ledger has its claim already", () => {
     await withParts(keyObject(operation.name), { ledger }, async (object, { storage }) => {
       await beginAt(object, operation);
       await settleDown();
+      expect(ledger.types).toEqual([]);
+      await object.alarm();
       expect(ledger.types).toEqual(["granted"]);
       advanceClock(31 * SECOND);
       await use(object, again);

@@ -38,6 +38,8 @@ describe.each(["pay", "worker"])("the whole life of a key on /%s", (route) => {
     const stub = keyObject(await nameOf(route, key));
     const writes = await countWrites(stub);
     await expectAnswer(await post(`/${route}`, key), "executed");
+    // What the ledger has to tell goes to the database later, by the ledger's own alarm.
+    expect(database).not.toHaveBeenCalled();
     await settleDown();
     const { rows } = writes;
     for (let again = 0; again < 5; again++) await expectAnswer(await post(`/${route}`, key), "replayed");
@@ -49,9 +51,8 @@ describe.each(["pay", "worker"])("the whole life of a key on /%s", (route) => {
     expect(writes.wipes).toBe(1);
     await expectNoTraces(stub);
     expect(Date.now()).toBe(START + 25 * HOUR);
-    expect(database).not.toHaveBeenCalled();
     await env.DB.prepare("SELECT 1").first();
-    expect(database).toHaveBeenCalledOnce();
+    expect(database).toHaveBeenCalled();
   });
 });
 

@@ -1,0 +1,39 @@
+/** Sizes and paces of the ledger that are not settings, each with its reason. Times in milliseconds. */
+
+/** The number of this ledger's way to spread streams over shards. `LEDGER_SHARDS` can't change within one. */
+export const EPOCH = 1;
+
+/** Lines of one row in D1: about 100 KB, where a row may have 2 MB. */
+export const BUNDLE_LINES = 256;
+
+/** Bundles written by one statement: one JSON parameter of at most 2 MB. */
+export const BUNDLES_PER_WRITE = 8;
+
+/** Lines that one transaction of a shard takes: their text is one row of its storage, of at most 2 MB. */
+export const BATCH_LINES_MAX = 1_000;
+
+/** Least time between two checkpoints. */
+export const CHECKPOINT_PAUSE_MS = 1_000;
+
+/** With less than a bundle to publish, so much time lies between two rounds: fewer rows for the same entries. */
+export const PUBLISH_PAUSE_MS = 5_000;
+
+/** First pause after a failed round of a sink; it doubles up to the second figure. */
+export const SINK_RETRY_MS = 1_000;
+export const SINK_RETRY_MS_MAX = 60_000;
+
+/** A sink whose store holds something else is looked at again after this: a person has to act. */
+export const SINK_STUCK_MS = 600_000;
+
+/** A call of D1 that takes longer than this is given up and made again later. */
+export const D1_TIMEOUT_MS = 20_000;
+
+/** A receiver has to take a delivery within this time. */
+export const WEBHOOK_TIMEOUT_MS = 5_000;
+
+/** A shard that does not answer within this time has not taken an entry, as far as its sender is concerned. */
+export const APPEND_TIMEOUT_MS = 10_000;
+
+/** Retention is looked after this often, or ten times within it where that is shorter. */
+export const PRUNE_PAUSE_MS = 86_400_000;
+export const PRUNE_PAUSE_MS_MIN = 60_000;

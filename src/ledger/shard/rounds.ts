@@ -1,0 +1,136 @@
+/** When a shard's alarm has to ring, and what its round does then: every sink by itself, none in another's way. */
+import { BUNDLE_LINES, CHECKPOINT_PAUSE_MS, PUBLISH_PAUSE_MS, SINK_STUCK_MS } from "../bounds.ts";
+import { TreeReader } from "../read/proofs.ts";
+import type { LedgerParts } from "./parts.ts";
+import { prune } from "./pruner.ts";
+import { type Publishing, publish } from "./publisher.ts";
+import { pauseAfter, printLines, pushLines } from "./push.ts";
+import type { Sequencer } from "./sequencer.ts";
+import type { Prune, ShardPlace, ShardStore } from "./store.ts";
+
+export type Round = {
+  store: ShardStore;
+  place: ShardPlace;
+  parts: LedgerParts;
+  sequencer: Sequencer;
+  signer: Publishing["signer"];
+};
+
+/** What is not stored: failures in a row, and when what failed is tried again. A restart tries at once. */
+export class Rounds {
+  #failures = 0;
+  #publishFrom = 0;
+  #pruneFrom = 0;
+
+  /** When the next round is due; null: nothing is left to do. */
+  due(store: ShardStore, parts: LedgerParts, now: number): number | null {
+    const { size } = store.readLog();
+    const published = store.read("published");
+    const backlog = size - (published?.size ?? 0);
+    const push = store.read("webhook");
+    const isPushing = parts.webhook !== null && (push?.cursor ?? 0) < size;
+    const isPrinting = parts.print !== null && (store.read("stdout") ?? 0) < size;
+    const pace = this.#pace(backlog, published?.at ?? 0, now);
+    const dues = [
+      backlog > 0 ? Math.max(pace, this.#publishFrom) : null,
+      isPushing ? Math.max(push === null || push.tries > 0 ? 0 : pace, push?.notBefore ?? pace) : null,
+      isPrinting ? pace : null,
+      parts.database === null ? null : this.#pruneDue(store.read("prune"), published?.size ?? 0),
+    ].filter((due) => due !== null);
+    return dues.length === 0 ? null : Math.max(now, Math.min(...dues));
+  }
+
+  /** The first round begins to look. An entry that was appended is waited for until a checkpoint covers it. */
+  #pruneDue(prune: Prune | null, published: number): number | null {
+    if (prune === null) return null;
+    if (prune.pending === null) return Math.max(prune.checkAt, this.#pruneFrom);
+    return prune.pending.entry < published ? this.#pruneFrom : null;
+  }
+
+  /** A bundle's worth of lines goes out at once; fewer wait for more. */
+  #pace(backlog: number, last: number, now: number): number {
+    const soonest = last + CHECKPOINT_PAUSE_MS;
+    if (backlog >= BUNDLE_LINES) return Math.max(now, soonest);
+    return Math.max(now + CHECKPOINT_PAUSE_MS, Math.min(last, now) + PUBLISH_PAUSE_MS);
+  }
+
+  /** Never rejects: what fails is reported and tried again after a pause. */
+  async run(round: Round): Promise<void> {
+    const { store, place, parts } = round;
+    const report = (sink: string, index: number | null): void => {
+      if (index !== null) parts.report("ledger-sink-skipped", { shard: place.shard, sink, index });
+    };
+    if (parts.print !== null) report("stdout", printLines(store, parts.print));
+    await Promise.all([
+      this.#push(round, (index) => report("webhook", index)),
+      this.#publish(round, (index) => report("d1", index)),
+    ]);
+    await this.#prune(round);
+    store.dropStaged(neededFrom(store, parts));
+  }
+
+  async #push({ store, place, parts }: Round, onSkipped: (index: number) => void): Promise<void> {
+    if (parts.webhook === null) return;
+    for (;;) {
+      const receiver = { shard: place.shard, send: parts.send, ...parts.webhook };
+      const pushed = await pushLines(store, receiver, Date.now());
+      if (pushed.skipped !== null) onSkipped(pushed.skipped);
+      if (pushed.kind === "refused") parts.report("ledger-webhook-failed", { shard: place.shard });
+      if (pushed.kind !== "taken") return;
+    }
+  }
+
+  async #publish({ store, place, parts, signer }: Round, onHole: (index: number) => void): Promise<void> {
+    if (Date.now() < this.#publishFrom) return;
+    const origin = `${parts.name}/${place.shard}`;
+    const { database, allEffects } = parts;
+    try {
+      const done = await publish(store, { shard: place.shard, origin, signer, database, allEffects, onHole });
+      this.#failures = 0;
+      this.#publishFrom = done.kind === "differs" ? Date.now() + SINK_STUCK_MS : 0;
+      if (done.kind === "differs") {
+        const { table, first } = done;
+        parts.report("ledger-differs", { shard: place.shard, table, index: first });
+      }
+    } catch (error) {
+      this.#publishFrom = Date.now() + pauseAfter(this.#failures);
+      this.#failures += 1;
+      parts.report("ledger-publish-failed", { shard: place.shard, error: nameOf(error) });
+    }
+  }
+
+  async #prune({ store, place, parts, sequencer }: Round): Promise<void> {
+    const { database, retentionMs, report } = parts;
+    if (database === null || store.readLog().size === 0 || Date.now() < this.#pruneFrom) return;
+    const { shard } = place;
+    try {
+      await prune(
+        store,
+        {
+          shard,
+          retentionMs,
+          database,
+          append: (delivery) => sequencer.append(delivery),
+          rootAt: (size) => new TreeReader(database, shard).root(size),
+          onPruned: (members) => report("ledger-pruned", { shard, ...members }),
+        },
+        Date.now(),
+      );
+    } catch (error) {
+      this.#pruneFrom = Date.now() + SINK_STUCK_MS;
+      report("ledger-prune-failed", { shard, error: nameOf(error) });
+    }
+  }
+}
+
+/** The oldest line that a sink may still ask for. A bundle that is not full is written again when it grows. */
+function neededFrom(store: ShardStore, parts: LedgerParts): number {
+  const published = store.read("published")?.size ?? 0;
+  const written = parts.database === null ? published : (store.read("d1") ?? 0);
+  const push = parts.webhook === null ? Number.POSITIVE_INFINITY : (store.read("webhook")?.cursor ?? 0);
+  return Math.min(written - (written % BUNDLE_LINES), push);
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
+}

@@ -1,0 +1,166 @@
+// @ts-check
+/** A ledger in a SQLite file, as D1 keeps it. The file is only read. */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Unreadable } from "../unreadable.mjs";
+
+/** @import { EffectRow, Part, PruneRow, Source } from "../types.ts" */
+
+const BUNDLE_LINES = 256;
+const PARTS_PER_READ = 16;
+const ROWS_PER_READ = 1_000;
+
+const PARTS = `
+  SELECT coalesce(b.first, h.first) AS first, b.count AS count, CAST(b.body AS BLOB) AS body, b.digest AS digest, h.leaves AS leaves, h.root AS root
+  FROM (SELECT first FROM bundles WHERE shard = ?1 AND first > ?2
+        UNION SELECT first FROM hashes WHERE shard = ?1 AND first > ?2 ORDER BY first LIMIT ${PARTS_PER_READ}) AS k
+  LEFT JOIN bundles AS b ON b.shard = ?1 AND b.first = k.first
+  LEFT JOIN hashes AS h ON h.shard = ?1 AND h.first = k.first
+  ORDER BY k.first`;
+const SHARDS =
+  "SELECT shard FROM bundles UNION SELECT shard FROM hashes UNION SELECT shard FROM checkpoints UNION SELECT shard FROM prunes";
+const CHECKPOINTS = `SELECT size, root, note FROM checkpoints WHERE shard = ?1 AND size > ?2 ORDER BY size LIMIT ${ROWS_PER_READ}`;
+const PRUNES = `SELECT until, entry FROM prunes WHERE shard = ?1 AND until > ?2 ORDER BY until LIMIT ${ROWS_PER_READ}`;
+const EFFECTS = `SELECT effect_id, stream, shard, state, version FROM effects WHERE (effect_id, stream) > (?1, ?2)
+  ORDER BY effect_id, stream LIMIT ${ROWS_PER_READ}`;
+
+/**
+ * Opens a file, or the one file with a ledger below a folder.
+ * @param {string} path
+ * @returns {Promise<Source>}
+ */
+export async function openDatabase(path) {
+  const { DatabaseSync } = await import("node:sqlite").catch(() => {
+    throw new Unreadable("reading a SQLite file needs Node 22.12 or newer");
+  });
+  const [file, ...more] = listFiles(path).filter((candidate) =>
+    hasLedger(new DatabaseSync(candidate, { readOnly: true })),
+  );
+  if (file === undefined) throw new Unreadable(`no ledger in ${path}`);
+  if (more.length > 0) throw new Unreadable(`several ledgers below ${path}: name one file`);
+  return readDatabase(new DatabaseSync(file, { readOnly: true }));
+}
+
+/** @param {string} path */
+function listFiles(path) {
+  if (!existsSync(path)) throw new Unreadable(`${path} is not there`);
+  if (!statSync(path).isDirectory()) return [path];
+  const names = readdirSync(path, { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.endsWith(".sqlite")).map((name) => join(path, name));
+}
+
+/** @param {import("node:sqlite").DatabaseSync} database */
+function hasLedger(database) {
+  try {
+    return database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'bundles'").get() !== undefined;
+  } catch {
+    return false;
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * @param {import("node:sqlite").DatabaseSync} database
+ * @returns {Source}
+ */
+export function readDatabase(database) {
+  /**
+   * @param {string} sql
+   * @param {(string | number)[]} values
+   */
+  function rows(sql, ...values) {
+    try {
+      return database.prepare(sql).all(...values);
+    } catch (error) {
+      throw new Unreadable(
+        `the database can't be read: ${error instanceof Error ? error.message : "unknown"}`,
+      );
+    }
+  }
+  /**
+   * @template T
+   * @param {string} sql
+   * @param {string} shard
+   * @param {(row: Record<string, unknown>) => T} read
+   * @param {(read: T) => number} key
+   */
+  async function* pages(sql, shard, read, key) {
+    for (let last = -1; ; ) {
+      const page = rows(sql, shard, last).map(read);
+      yield* page;
+      const end = page.at(-1);
+      if (end === undefined) return;
+      last = key(end);
+    }
+  }
+  return {
+    key: async () => null,
+    shards: async () =>
+      rows(SHARDS)
+        .map(({ shard }) => String(shard))
+        .sort(),
+    checkpoints: (shard) => pages(CHECKPOINTS, shard, readNote, ({ row }) => row.size),
+    parts: (shard) => pages(PARTS, shard, readPart, ({ first }) => first),
+    prunes: (shard) => pages(PRUNES, shard, readPrune, ({ until }) => until),
+    proof: async () => null,
+    consistency: async () => null,
+    effects: async function* () {
+      for (let last = ["", ""]; ; ) {
+        const page = rows(EFFECTS, ...last).map(readEffect);
+        yield* page;
+        const end = page.at(-1);
+        if (end === undefined) return;
+        last = [end.effectId, end.stream];
+      }
+    },
+    close: async () => database.close(),
+  };
+}
+
+/**
+ * @param {Record<string, unknown>} row
+ * @returns {Part}
+ */
+function readPart({ first, count, body, digest, leaves, root }) {
+  // A full bundle has its row of hashes: without it there are none, which is not as many as there have to be.
+  const hex = typeof leaves === "string" ? leaves : count === BUNDLE_LINES ? "" : null;
+  const hashes = hex === null ? null : Buffer.from(hex, "hex");
+  const lines =
+    body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : null;
+  return {
+    first: Number(first),
+    count: lines === null ? (hashes?.length ?? 0) / 32 : Number(count),
+    lines,
+    hashes,
+    root: root === null ? null : String(root),
+    digest: lines === null ? null : String(digest),
+  };
+}
+
+/** @param {Record<string, unknown>} row */
+function readNote({ size, root, note }) {
+  return { note: String(note), row: { size: Number(size), root: String(root) } };
+}
+
+/**
+ * @param {Record<string, unknown>} row
+ * @returns {PruneRow}
+ */
+function readPrune({ until, entry }) {
+  return { until: Number(until), entry: Number(entry) };
+}
+
+/**
+ * @param {Record<string, unknown>} row
+ * @returns {EffectRow}
+ */
+function readEffect({ effect_id, stream, shard, state, version }) {
+  return {
+    effectId: String(effect_id),
+    stream: String(stream),
+    shard: String(shard),
+    state: String(state),
+    version: Number(version),
+  };
+}

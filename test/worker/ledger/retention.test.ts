@@ -1,0 +1,73 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { toHex } from "../../../src/core/bytes.ts";
+import { EMPTY_FRONTIER, extendFrontier, rootOf } from "../../../src/core/log/tree.ts";
+import { hashLeaf, hashNode } from "../../../src/ledger/hashing.ts";
+import { advanceClock, DAY, MINUTE, stopClock } from "../support/clock.ts";
+import { get } from "../support/gateway.ts";
+import { ledgerObject, makeDelivery, readLines, readTexts, withLedgerParts } from "../support/ledger.ts";
+import { linesOf } from "../support/log.ts";
+
+const READER = { Authorization: "Bearer reader.secret-of-reader" };
+
+async function readPrunes(shard: string): Promise<unknown[]> {
+  return (await env.DB.prepare("SELECT until, entry, bundles FROM prunes WHERE shard = ?").bind(shard).all())
+    .results;
+}
+
+describe("retention", () => {
+  it("tells the ledger first, then deletes what a checkpoint covers, and keeps every proof", async () => {
+    stopClock();
+    const shard = "1:1";
+    const place = { shard, shards: 4 };
+    await withLedgerParts(ledgerObject(shard), { retentionMs: 10 * DAY }, async (object) => {
+      for (let i = 0; i < 6; i++) await object.append(place, await makeDelivery(100));
+      await object.alarm();
+      const texts = await readTexts(shard);
+      advanceClock(5 * DAY);
+      await object.append(place, await makeDelivery(10));
+      await object.alarm();
+      expect(await readPrunes(shard)).toEqual([]);
+      advanceClock(6 * DAY);
+      await object.alarm();
+      // The entry is there, and nothing has been deleted yet: no checkpoint covers it.
+      expect((await readTexts(shard)).length).toBe(610);
+      advanceClock(MINUTE);
+      await object.alarm();
+      const lines = await readLines(shard);
+      const leaves = await Promise.all(texts.slice(0, 512).map(hashLeaf));
+      const root = await rootOf(await extendFrontier(EMPTY_FRONTIER, leaves, hashNode), hashNode);
+      expect(lines[0]?.index).toBe(512);
+      expect(lines.at(-1)).toMatchObject({
+        index: 610,
+        type: "prune",
+        seq: 1,
+        capability: "ledger.prune",
+        target: "512",
+        digest: toHex(root ?? new Uint8Array()),
+        actor: "ledger",
+      });
+      expect(await readPrunes(shard)).toEqual([{ until: 512, entry: 610, bundles: 2 }]);
+      expect(linesOf("ledger-pruned")).toEqual([
+        { event: "ledger-pruned", shard, until: 512, entry: 610, bundles: 2 },
+      ]);
+    });
+    const proof = await get("/_oncegate/ledger/proof?shard=1:1&index=3&size=611", READER);
+    expect((await proof.json<{ hashes: string[] }>()).hashes.length).toBe(10);
+  });
+
+  it("does nothing twice, and nothing where all is young", async () => {
+    stopClock();
+    const shard = "1:2";
+    const place = { shard, shards: 4 };
+    await withLedgerParts(ledgerObject(shard), { retentionMs: 10 * DAY }, async (object) => {
+      for (let i = 0; i < 3; i++) await object.append(place, await makeDelivery(100));
+      for (let days = 0; days < 30; days++) {
+        await object.alarm();
+        advanceClock(DAY);
+      }
+    });
+    expect((await readLines(shard)).filter(({ type }) => type === "prune").length).toBe(1);
+    expect(await readPrunes(shard)).toEqual([{ until: 256, entry: 300, bundles: 1 }]);
+  });
+});
