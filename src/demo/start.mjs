@@ -3,59 +3,100 @@
  * of, then `wrangler dev` with the arguments given here passed on as they are.
  */
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { join } from "node:path";
-import { readOption, readVar } from "./arguments.mjs";
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { findMistake, readOption, readVar } from "./arguments.mjs";
 import { ensureDevVars } from "./dev-vars.mjs";
 import { waitForHealth } from "./health.mjs";
 import { startDemoOrigin } from "./origin.mjs";
+import { isPortFree, suggestArguments } from "./port.mjs";
+import { findOrigin, readSettings } from "./settings.mjs";
+import { takeLock } from "./state-lock.mjs";
 import { applyMigrations, ROOT, startDev } from "./wrangler.mjs";
+
+/** The gateway's lines on what is wrong come through a pipe; the word that points at them waits for them. */
+const LINES_MS = 500;
 
 const args = process.argv.slice(2);
 const ip = readOption(args, ["--ip"]) ?? "127.0.0.1";
 const port = Number(readOption(args, ["--port"]) ?? 8787);
 const say = (text) => process.stdout.write(`${text}\n`);
 
+// wrangler reads relative paths from where it runs, which is here.
+process.chdir(ROOT);
 process.exitCode = await start();
 
 async function start() {
-  const obstacle = await findObstacle();
-  if (obstacle !== null) {
-    process.stderr.write(`${obstacle}\n`);
-    return 1;
-  }
-  const secrets = await ensureDevVars(join(ROOT, ".dev.vars"));
-  if (secrets === "created") say("Wrote .dev.vars with random secrets; the operator's token is in it.");
-  const migrated = await applyMigrations(sharedOptions());
-  if (migrated.kind === "failed") {
-    process.stderr.write(`The ledger's migrations could not be applied:\n${migrated.output}\n`);
-    return 1;
-  }
-  const given = readVar(args, "ORIGIN_URL");
-  const demo = given === null ? await startDemoOrigin() : null;
+  const mistake = findMistake(args, process.env);
+  if (mistake !== null) return refuse(mistake);
+  if (!existsSync(join("node_modules", ".bin", "wrangler"))) return refuse("Run `npm ci` first.");
+  const stop = listenForStop();
+  const config = dirname(resolve(readOption(args, ["--config", "-c"]) ?? "wrangler.toml"));
+  const persistTo = readOption(args, ["--persist-to", "--persistTo"]);
+  const state = persistTo === null ? join(config, ".wrangler", "state") : resolve(persistTo);
+  const lock = await lockState(state);
+  if (lock.kind === "refused") return refuse(lock.message);
   try {
-    return await runGateway(given, demo);
+    return await startLocked(config, lock, stop);
+  } finally {
+    await lock.release();
+  }
+}
+
+function refuse(message) {
+  process.stderr.write(`${message}\n`);
+  return 1;
+}
+
+/** Aborted, with the signal's name as its reason, when somebody wants the gateway to end. */
+function listenForStop() {
+  const asked = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => asked.abort(signal));
+  process.on("SIGHUP", () => asked.abort("SIGTERM")); // wrangler's wrapper would end alone
+  // npm puts a shell in between that passes no signal on: when it is gone, so is whoever wanted the gateway.
+  if (process.env.npm_lifecycle_event !== undefined) {
+    const parent = process.ppid;
+    setInterval(() => process.ppid !== parent && asked.abort("SIGTERM"), 500).unref();
+  }
+  return asked.signal;
+}
+
+async function lockState(folder) {
+  try {
+    const lock = await takeLock(folder);
+    if (lock.kind === "held") return lock;
+    if (lock.kind === "stuck") return { kind: "refused", message: `Remove ${lock.file} and start again.` };
+    const own = `npm start -- ${await suggestArguments(ip, port)}`;
+    const message = `Another gateway uses this state (pid ${lock.pid}): stop it, or give this one its own: ${own}`;
+    return { kind: "refused", message };
+  } catch (error) {
+    return { kind: "refused", message: `The state folder cannot be used: ${error.message}` };
+  }
+}
+
+async function startLocked(config, lock, stop) {
+  if (!(await isPortFree(ip, port))) {
+    return refuse(`Port ${port} on ${ip} is in use: npm start -- ${await suggestArguments(ip, port)}`);
+  }
+  const secrets = await ensureDevVars(join(config, ".dev.vars"));
+  if (secrets === "created") say("Wrote .dev.vars with random secrets; the operator's token is in it.");
+  const [migrated, settings] = await Promise.all([
+    applyMigrations(sharedOptions(), stop),
+    readSettings(args),
+  ]);
+  if (stop.aborted) return 0;
+  const reason = migrated.kind === "failed" ? migrated.output : settings.message;
+  if (migrated.kind === "failed" || settings.kind === "failed") {
+    return refuse(`wrangler could not read the configuration or prepare the local database:\n${reason}`);
+  }
+  const origin = findOrigin(args, settings);
+  const demo = origin.kind === "none" ? await startDemoOrigin() : null;
+  const prefix = readVar(args, "PREFIX") ?? settings.vars.PREFIX?.value ?? "/_oncegate";
+  try {
+    return await runGateway(demo === null ? origin : { kind: "demo", url: demo.url }, prefix, lock, stop);
   } finally {
     await demo?.close();
   }
-}
-
-async function findObstacle() {
-  if (!existsSync(join(ROOT, "node_modules", ".bin", "wrangler"))) return "Run `npm ci` first.";
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) return "--port is a number from 1 to 65535.";
-  return (await isPortFree()) ? null : `Port ${port} on ${ip} is in use: npm start -- --port ${port + 1}`;
-}
-
-function isPortFree() {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    // An address that is not ours is for wrangler to explain; only a taken port is said here.
-    probe.once("error", (error) => resolve(error.code !== "EADDRINUSE"));
-    probe.listen({ port, host: ip === "*" ? undefined : ip, exclusive: true }, () =>
-      probe.close(() => resolve(true)),
-    );
-  });
 }
 
 /** What decides which configuration and which local database are meant: the same for migrations and gateway. */
@@ -71,30 +112,24 @@ function sharedOptions() {
   });
 }
 
-async function runGateway(given, demo) {
+async function runGateway(origin, prefix, lock, stop) {
   const verbose = readOption(args, ["--log-level"]) !== null;
-  const dev = startDev(completeArguments(demo), { verbose });
+  const dev = startDev(completeArguments(origin), { verbose });
   const ended = new AbortController();
-  onStopAsked((signal) => {
-    ended.abort();
-    dev.stop(signal);
-  });
   const exit = dev.ended.finally(() => ended.abort());
   exit.catch(() => {}); // its reason is thrown by the await below
-  const health = await waitForHealth(`${gatewayUrl()}${readPrefix()}/health`, ended.signal);
-  if (!ended.signal.aborted) sayHealth(health, given ?? demo.url, demo !== null);
+  stop.addEventListener("abort", () => dev.stop(stop.reason));
+  // Were this process killed, wrangler would live on and go on using the state.
+  if (dev.pid !== undefined) await lock.addProcess(dev.pid);
+  if (stop.aborted) dev.stop(stop.reason);
+  const over = AbortSignal.any([ended.signal, stop]);
+  const health = await waitForHealth(`${gatewayUrl()}${prefix}/health`, over);
+  if (health.kind === "refused") await new Promise((wake) => setTimeout(wake, LINES_MS));
+  if (!over.aborted) sayHealth(health, origin);
   return await exit;
 }
 
-function onStopAsked(stop) {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop(signal));
-  // npm puts a shell in between that passes no signal on: when it is gone, so is whoever wanted the gateway.
-  if (process.env.npm_lifecycle_event === undefined) return;
-  const parent = process.ppid;
-  setInterval(() => process.ppid !== parent && stop("SIGTERM"), 500).unref();
-}
-
-function completeArguments(demo) {
+function completeArguments(origin) {
   const defaults = [
     ["--ip", ip],
     ["--port", String(port)],
@@ -104,8 +139,8 @@ function completeArguments(demo) {
   const missing = defaults.flatMap(([name, value]) =>
     readOption(args, [name]) === null ? [`${name}=${value}`] : [],
   );
-  const origin = demo === null ? [] : ["--var", `ORIGIN_URL:${demo.url}`];
-  return [...missing, ...args, ...origin];
+  const demo = origin.kind === "demo" ? ["--var", `ORIGIN_URL:${origin.url}`] : [];
+  return [...missing, ...args, ...demo];
 }
 
 function gatewayUrl() {
@@ -115,30 +150,30 @@ function gatewayUrl() {
   return `${scheme}://${host}:${port}`;
 }
 
-function readPrefix() {
-  const fromArguments = readVar(args, "PREFIX");
-  if (fromArguments !== null) return fromArguments;
-  const config = readOption(args, ["--config", "-c"]) ?? join(ROOT, "wrangler.toml");
-  const line = /^\s*PREFIX\s*=\s*["']([^"']*)["']/m;
-  for (const file of [join(ROOT, ".dev.vars"), config]) {
-    const found = existsSync(file) ? line.exec(readFileSync(file, "utf8")) : null;
-    if (found !== null) return found[1];
+function sayHealth(health, origin) {
+  switch (health.kind) {
+    case "silent":
+      return say("The gateway gave no answer about its health within a minute.");
+    case "refused":
+      return health.text.includes("/problems/misconfigured")
+        ? say("Not configured: see the lines above that say misconfigured")
+        : say(`The gateway is up but not healthy (status ${health.status}): ${health.text}`);
+    default:
+      say(`Gateway: ${gatewayUrl()}`);
+      say(`Behind it: ${describeOrigin(origin)}`);
+      if (origin.kind === "demo") sayWhatToTry(gatewayUrl());
   }
-  return "/_oncegate";
 }
 
-function sayHealth(health, origin, isDemo) {
-  if (health.kind === "silent") say("The gateway gave no answer about its health within a minute.");
-  if (health.kind === "refused") {
-    say(`The gateway is up but not healthy (status ${health.status}):\n${health.text}`);
+function describeOrigin(origin) {
+  switch (origin.kind) {
+    case "demo":
+      return `${origin.url} (the demo origin: a payments API that counts real executions)`;
+    case "binding":
+      return `the Worker ${origin.service} (service binding ORIGIN in ${origin.from}); it needs a wrangler dev of its own`;
+    default:
+      return `${origin.url} (ORIGIN_URL from ${origin.from})`;
   }
-  if (health.kind !== "sound") return;
-  const url = gatewayUrl();
-  say(`Gateway: ${url}`);
-  say(
-    `Behind it: ${origin}${isDemo ? " (the demo origin: a payments API that counts real executions)" : ""}`,
-  );
-  if (isDemo) sayWhatToTry(url);
 }
 
 function sayWhatToTry(url) {

@@ -4,6 +4,7 @@ import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { dropNoise, isNoise } from "./noise.mjs";
 import { killTree } from "./process-tree.mjs";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -11,32 +12,24 @@ const BIN = join(ROOT, "node_modules", ".bin");
 const WRANGLER = join(BIN, "wrangler");
 const STOP_MS_MAX = 8_000;
 
-/** wrangler's own talk at a start and its line per request; whatever the Worker or an error says is none of these. */
-const NOISE = [
-  /^\s*$/,
-  /^\[wrangler:info\] /,
-  /^\s*⎔ /,
-  /^Using (secrets|vars) defined in /,
-  /^Your Worker has access to the following bindings:/,
-  /^Binding\s+Resource(\s+Mode)?\s*$/,
-  /^env\.\w+ \(.*\)\s+\S.*\slocal\s*$/,
-  /^env\.\w+\s+Worker Version Metadata\s/,
-  /Scheduled Workers are not automatically triggered/,
-];
+/** Ctrl-C reaches wrangler and its runtime as well: a line waits so long for the word that it comes of stopping. */
+const HOLD_MS = 50;
 
 /**
  * Applies the D1 migrations of the ledger to the local database.
  *
  * @param {readonly string[]} shared the options that decide where that database is (`--persist-to`, `--config`, `--env`)
- * @returns {Promise<{kind: "applied"} | {kind: "failed", output: string}>}
+ * @param {AbortSignal} stop ends it before its time
+ * @returns {Promise<{kind: "applied"} | {kind: "failed", output: string}>} `output` is what wrangler says of the reason
  */
-export function applyMigrations(shared) {
+export function applyMigrations(shared, stop) {
   return new Promise((resolve) => {
     const args = ["d1", "migrations", "apply", "DB", "--local", ...shared];
-    const options = { cwd: ROOT, env: { ...quietEnvironment(), CI: "1" }, timeout: 60_000 };
+    const options = { cwd: ROOT, env: { ...quietEnvironment(), CI: "1" }, timeout: 60_000, signal: stop };
     const child = execFile(WRANGLER, args, options, (error, stdout, stderr) => {
-      const output = `${stdout}${stderr}`.trim() || String(error?.message);
-      resolve(error === null ? { kind: "applied" } : { kind: "failed", output });
+      if (error === null) return resolve({ kind: "applied" });
+      const [told, aside] = [stderr, stdout].map((text) => dropNoise(stripVTControlCharacters(text)));
+      resolve({ kind: "failed", output: told || aside || error.message });
     });
     child.stdin.end();
   });
@@ -47,8 +40,9 @@ export function applyMigrations(shared) {
  *
  * @param {readonly string[]} args
  * @param {{verbose: boolean}} options verbose: nothing is left out
- * @returns {{ended: Promise<number>, stop: (signal: string) => void}} `ended` gives the exit code (0 after a `stop`);
- *   `stop` ends it and everything it started
+ * @returns {{pid: number | undefined, ended: Promise<number>, stop: (signal: string) => void}} `pid` is missing when it
+ *   could not be started; `ended` gives the exit code (0 after a `stop`); `stop` ends it and everything it started, and
+ *   nothing it says from then on is passed on
  */
 export function startDev(args, { verbose }) {
   const child = spawn(WRANGLER, ["dev", ...args], {
@@ -56,9 +50,10 @@ export function startDev(args, { verbose }) {
     env: quietEnvironment(),
     stdio: ["ignore", "pipe", "pipe"],
   });
-  passLines(child.stdout, process.stdout, verbose);
-  passLines(child.stderr, process.stderr, verbose);
   let stopping = false;
+  const isWanted = (line) => !stopping && (verbose || !isNoise(line));
+  passLines(child.stdout, process.stdout, isWanted);
+  passLines(child.stderr, process.stderr, isWanted);
   const ended = new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => resolve(stopping ? 0 : (code ?? 1)));
@@ -69,15 +64,14 @@ export function startDev(args, { verbose }) {
     child.kill(signal);
     setTimeout(() => killTree(child.pid), STOP_MS_MAX).unref();
   };
-  return { ended, stop };
+  return { pid: child.pid, ended, stop };
 }
 
-function passLines(from, to, verbose) {
+function passLines(from, to, isWanted) {
   createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on("line", (line) => {
     const plain = stripVTControlCharacters(line);
-    if (!verbose && NOISE.some((pattern) => pattern.test(plain))) return;
     // wrangler colours its errors whatever it writes to.
-    to.write(`${to.isTTY ? line : plain}\n`);
+    setTimeout(() => isWanted(plain) && to.write(`${to.isTTY ? line : plain}\n`), HOLD_MS);
   });
 }
 

@@ -1,6 +1,7 @@
 /** The stored copy of an answer, less what its route leaves out. */
 import { writeCanonicalJson } from "../fingerprint/json.ts";
 import { readMediaType } from "../fingerprint/media-type.ts";
+import { readPointer } from "../fingerprint/pointer.ts";
 import { fieldValue, isContentDigest, type Pairs } from "./headers.ts";
 
 export type Redacted =
@@ -19,7 +20,9 @@ export function redactAnswer(body: Uint8Array, headers: Pairs, pointers: readonl
   if (pointers.length === 0 || body.byteLength === 0) return { kind: "same" };
   const whole = writeCanonicalJson(body, []);
   const rest = whole === null ? null : writeCanonicalJson(body, pointers);
-  if (whole === null || rest === null) return mayBeJson(headers) ? { kind: "illegible" } : { kind: "same" };
+  if (whole === null || rest === null) {
+    return mayBeJson(headers) || mayHold(body, pointers) ? { kind: "illegible" } : { kind: "same" };
+  }
   if (isEqual(whole, rest)) return { kind: "same" };
   return { kind: "rewritten", headers: headers.filter(([name]) => !isContentDigest(name)), body: rest };
 }
@@ -27,6 +30,15 @@ export function redactAnswer(body: Uint8Array, headers: Pairs, pointers: readonl
 function mayBeJson(headers: Pairs): boolean {
   const type = fieldValue(headers, "content-type");
   return type === null || readMediaType(type) === null || /json/i.test(type);
+}
+
+/** Whether a member that a pointer ends in is named in the text, as in JSON with something before or behind it. */
+function mayHold(body: Uint8Array, pointers: readonly string[]): boolean {
+  const text = new TextDecoder().decode(body);
+  return pointers.some((pointer) => {
+    const member = readPointer(pointer)?.at(-1);
+    return member === undefined || text.includes(JSON.stringify(member));
+  });
 }
 
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {
