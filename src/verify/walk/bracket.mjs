@@ -186,8 +186,10 @@ export class Bracket {
     for (let index = this.start; ; ) {
       const path = await ask(index);
       const reached = path === null ? null : rootFromPath(this.#leafAt(index), index, size, path);
-      if (path === null || reached === null || reached.equals(this.tree.root())) return null;
-      if (!reached.equals(root)) return this.#accuse(index);
+      if (path === null || reached === null) return null;
+      if (!reached.equals(root)) {
+        return (await this.#isEcho(index, reached, ask)) ? null : this.#accuse(index);
+      }
       const other = listNeighbours(index, size).find(
         ({ side, first, count }, level) =>
           side === "right" && path[level]?.equals(this.#rootOver(first, count)) === false,
@@ -195,6 +197,22 @@ export class Bracket {
       if (other === undefined) return null;
       index = other.first;
     }
+  }
+
+  /**
+   * True when paths are made from the very entries that are in doubt: then those of two entries lead to the same wrong root.
+   * @param {number} index
+   * @param {Buffer} reached Where the path of this entry leads.
+   * @param {(index: number) => Promise<Buffer[] | null>} ask
+   */
+  async #isEcho(index, reached, ask) {
+    const own = this.tree.root();
+    if (!reached.equals(own)) return false;
+    const other = index > this.start ? index - 1 : index + 1;
+    if (other >= this.tree.size) return false;
+    const path = await ask(other);
+    const there = path === null ? null : rootFromPath(this.#leafAt(other), other, this.tree.size, path);
+    return there === null || there.equals(own);
   }
 
   /** @param {number} index */
