@@ -12,6 +12,9 @@ export const BUNDLES_PER_WRITE = 8;
 /** Lines that one transaction of a shard takes: their text is one row of its storage, of at most 2 MB. */
 export const BATCH_LINES_MAX = 1_000;
 
+/** So long a batch waits for more. Nobody waits for it: what is appended here has been answered to its caller already. */
+export const GATHER_MS = 5;
+
 /** Least time between two checkpoints. */
 export const CHECKPOINT_PAUSE_MS = 1_000;
 

@@ -64,6 +64,27 @@ export class Frontier {
     return Frontier.of(this.size, this.#roots);
   }
 
+  /**
+   * The complete subtrees that lie between two leaves, as a tree of their own.
+   * @param {number} first
+   * @param {number} end
+   * @returns {Frontier}
+   */
+  slice(first, end) {
+    const roots = [];
+    let size = 0;
+    for (let i = 0, at = 0; i < this.#roots.length; i += 1) {
+      const count = 2 ** Math.floor(Math.log2(this.size - at));
+      const root = this.#roots[i];
+      if (root !== undefined && at >= first && at + count <= end) {
+        roots.push(root);
+        size += count;
+      }
+      at += count;
+    }
+    return Frontier.of(size, roots);
+  }
+
   /** @param {Buffer} leaf */
   push(leaf) {
     let node = leaf;

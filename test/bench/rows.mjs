@@ -26,6 +26,16 @@ export const ROWS = [
     expect: { status: 200, mark: "executed" },
   },
   {
+    id: "new-no-ledger",
+    title: "new key, object executor, no ledger",
+    factor: null,
+    floor: "object-fetch",
+    routes: guarded({ executor: "object" }),
+    vars: { LEDGER_SINKS: '["none"]' },
+    load: { ...send, mode: "fresh" },
+    expect: { status: 200, mark: "executed" },
+  },
+  {
     id: "new-worker",
     title: "new key, worker executor",
     factor: 1.25,

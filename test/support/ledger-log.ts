@@ -321,3 +321,11 @@ function storeLog(database: DatabaseSync, log: Log): void {
     prunes.run(log.shard, until, entry, until / BUNDLE_LINES, START_MS);
   database.exec("COMMIT");
 }
+
+/** The file of the database with the ledger's tables, below a gateway's store. */
+export function findDatabaseFile(persist: string): string {
+  const names = readdirSync(join(persist, "d1"), { recursive: true, encoding: "utf8" });
+  const file = names.find((name) => /[0-9a-f]{64}\.sqlite$/.test(name));
+  if (file === undefined) throw new Error("the gateway has no database");
+  return join(persist, "d1", file);
+}

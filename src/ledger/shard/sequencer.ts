@@ -4,7 +4,7 @@
  */
 import { STREAM_START } from "../../core/entry.ts";
 import { extendFrontier, type Frontier } from "../../core/log/tree.ts";
-import { BATCH_LINES_MAX } from "../bounds.ts";
+import { BATCH_LINES_MAX, GATHER_MS } from "../bounds.ts";
 import { hashLeaf, hashNode, isEntryText, placeLine } from "../hashing.ts";
 import type { PlacedLine, ShardStore, StreamRow } from "./store.ts";
 
@@ -78,6 +78,7 @@ export class Sequencer {
   async #drain(): Promise<void> {
     this.#isRunning = true;
     while (this.#waiting.length > 0) {
+      await scheduler.wait(GATHER_MS);
       const batch = this.#takeBatch();
       const answers = await this.#commit(batch.map(({ delivery }) => delivery)).catch(() => {
         // What is in memory may not be what is stored: it is read again, never guessed.

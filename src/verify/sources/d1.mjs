@@ -38,7 +38,10 @@ export async function openDatabase(path) {
   );
   if (file === undefined) throw new Unreadable(`no ledger in ${path}`);
   if (more.length > 0) throw new Unreadable(`several ledgers below ${path}: name one file`);
-  return readDatabase(new DatabaseSync(file, { readOnly: true }));
+  const database = new DatabaseSync(file, { readOnly: true });
+  // One view of it from start to end: a gateway may be writing.
+  database.exec("BEGIN");
+  return readDatabase(database);
 }
 
 /** @param {string} path */

@@ -3,12 +3,17 @@
  * The entries since the last checkpoint that held: what looked wrong about them, and which of them is to blame when the next
  * checkpoint's root is another one.
  */
+
 import { Frontier, HASH_BYTES, listNeighbours, rootFromPath } from "../tree.mjs";
+import { isOneByteOff } from "./one-byte.mjs";
 
 /** @import { FindingClass } from "../types.ts" */
 
 /** Leaves that are remembered: 32 MiB. Of more than these the first unvouched one may not be found. */
 const LEAVES_MAX = 1 << 20;
+/** Lines that are remembered, and how many of them are searched for a changed byte: some 0.2 s each. */
+const LINES_MAX = 256;
+const SEARCHED_MAX = 16;
 
 /**
  * @typedef {{ class: FindingClass, index: number, detail: string }} Suspicion
@@ -23,6 +28,8 @@ export class Bracket {
   /** Tree over the stored hashes, from the first one that differs from its line's on. @type {Frontier | null} */
   #stored = null;
   #firstOther = -1;
+  /** The first lines, by their index. @type {Map<number, Buffer>} */
+  #lines = new Map();
   #leaves = Buffer.alloc(64 * HASH_BYTES);
   #vouched = new Uint8Array(64);
   /** @type {Frontier} */
@@ -42,14 +49,16 @@ export class Bracket {
   /**
    * @param {Buffer} leaf Hash of the line, or of what the store says it was where the line is gone.
    * @param {Buffer | null} stored What the store says.
+   * @param {Buffer | null} line
    * @returns {boolean} False when the store says something else.
    */
-  add(leaf, stored) {
+  add(leaf, stored, line) {
     const at = this.tree.size - this.start;
     if (at < LEAVES_MAX) {
       this.#makeRoom(at);
       leaf.copy(this.#leaves, at * HASH_BYTES);
     }
+    if (line !== null && at < LINES_MAX) this.#lines.set(this.tree.size, Buffer.from(line));
     const isSame = stored === null || stored.equals(leaf);
     if (!isSame && this.#stored === null) {
       this.#stored = this.tree.copy();
@@ -118,15 +127,29 @@ export class Bracket {
         return entryAt(index, "its prev is not the one that was signed");
       if (before >= this.start) return entryAt(before, "the next entry of its stream has another hash of it");
     }
+    return this.#blameUnvouched(root);
+  }
+
+  /**
+   * @param {Buffer} root
+   * @returns {Suspicion}
+   */
+  #blameUnvouched(root) {
     const count = Math.min(this.tree.size - this.start, LEAVES_MAX);
     const unvouched = [];
-    for (let at = 0; at < count && unvouched.length < 2; at += 1) {
+    for (let at = 0; at < count && unvouched.length <= SEARCHED_MAX; at += 1) {
       if (this.#vouched[at] === 0) unvouched.push(this.start + at);
     }
     const [only, other] = unvouched;
     if (only !== undefined && other === undefined) {
       return entryAt(only, "all entries signed along with it are as their streams have them");
     }
+    const searched = unvouched.length > SEARCHED_MAX ? [] : unvouched;
+    const off = searched.find((index) => {
+      const line = this.#lines.get(index);
+      return line !== undefined && isOneByteOff(line, this.#pathOf(index), root);
+    });
+    if (off !== undefined) return entryAt(off, "with one byte changed it would be the one that was signed");
     const end = this.tree.size - 1;
     return {
       class: "root",
@@ -163,8 +186,10 @@ export class Bracket {
     for (let index = this.start; ; ) {
       const path = await ask(index);
       const reached = path === null ? null : rootFromPath(this.#leafAt(index), index, size, path);
-      if (path === null || reached === null || reached.equals(this.tree.root())) return null;
-      if (!reached.equals(root)) return this.#accuse(index);
+      if (path === null || reached === null) return null;
+      if (!reached.equals(root)) {
+        return (await this.#isEcho(index, reached, ask)) ? null : this.#accuse(index);
+      }
       const other = listNeighbours(index, size).find(
         ({ side, first, count }, level) =>
           side === "right" && path[level]?.equals(this.#rootOver(first, count)) === false,
@@ -172,6 +197,22 @@ export class Bracket {
       if (other === undefined) return null;
       index = other.first;
     }
+  }
+
+  /**
+   * True when paths are made from the very entries that are in doubt: then those of two entries lead to the same wrong root.
+   * @param {number} index
+   * @param {Buffer} reached Where the path of this entry leads.
+   * @param {(index: number) => Promise<Buffer[] | null>} ask
+   */
+  async #isEcho(index, reached, ask) {
+    const own = this.tree.root();
+    if (!reached.equals(own)) return false;
+    const other = index > this.start ? index - 1 : index + 1;
+    if (other >= this.tree.size) return false;
+    const path = await ask(other);
+    const there = path === null ? null : rootFromPath(this.#leafAt(other), other, this.tree.size, path);
+    return there === null || there.equals(own);
   }
 
   /** @param {number} index */
@@ -183,14 +224,26 @@ export class Bracket {
   }
 
   /**
-   * Root of the tree over some of the remembered leaves.
+   * Root of a tree beside the path of a remembered leaf.
    * @param {number} first
    * @param {number} count
    */
   #rootOver(first, count) {
-    const tree = new Frontier();
-    for (let index = first; index < first + count; index += 1) tree.push(this.#leafAt(index));
+    const tree = this.#before.slice(first, first + count);
+    for (let index = Math.max(first, this.start); index < first + count; index += 1)
+      tree.push(this.#leafAt(index));
     return tree.root();
+  }
+
+  /**
+   * The audit path of a remembered leaf, from the leaf up.
+   * @param {number} index
+   */
+  #pathOf(index) {
+    return listNeighbours(index, this.tree.size).map(({ side, first, count }) => ({
+      side,
+      hash: this.#rootOver(first, count),
+    }));
   }
 
   /** @param {number} index */

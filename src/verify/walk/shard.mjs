@@ -126,7 +126,7 @@ class ShardWalk {
     this.#first = first + count;
     for (let i = 0; i < count && !this.#stopped; i += 1) {
       const leaf = Buffer.from(/** @type {Buffer} */ (hashes).subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
-      this.#push(leaf, leaf);
+      this.#push(leaf, leaf, null);
     }
     this.#prunes.leave(this.#bracket.tree);
   }
@@ -168,16 +168,17 @@ class ShardWalk {
    */
   #takeLine(bytes, stored) {
     this.#lines.take(bytes, this.#next, this.#first > 0, this.#bracket);
-    this.#push(hashLeaf(bytes), stored);
+    this.#push(hashLeaf(bytes), stored, bytes);
     if (this.#next % PROGRESS_EVERY === 0) this.#task.onProgress(this.#task.shard, this.#next);
   }
 
   /**
    * @param {Buffer} leaf
    * @param {Buffer | null} stored
+   * @param {Buffer | null} line
    */
-  #push(leaf, stored) {
-    if (!this.#bracket.add(leaf, stored)) this.#isPartSame = false;
+  #push(leaf, stored, line) {
+    if (!this.#bracket.add(leaf, stored, line)) this.#isPartSame = false;
     this.#next += 1;
     this.#meetMarks();
   }

@@ -29,6 +29,7 @@ export class StreamTable {
   /** Number of the row plus one, 0: none. */
   #slots = new Uint32Array(2 * ROWS_AT_FIRST);
   #used = 0;
+  #short = { text: "", digest: hashBytes(Buffer.alloc(0)) };
   #at = 0;
 
   /** Streams seen. */
@@ -174,7 +175,7 @@ export class StreamTable {
    * @param {string} text
    */
   keep(what, text) {
-    hashBytes(Buffer.from(text)).copy(this.#rows, this.#at + ROW[what], 0, SHORT_BYTES);
+    this.#shorten(text).copy(this.#rows, this.#at + ROW[what], 0, SHORT_BYTES);
   }
   /**
    * True when the text is the one that was kept.
@@ -183,6 +184,15 @@ export class StreamTable {
    */
   isKept(what, text) {
     const at = this.#at + ROW[what];
-    return hashBytes(Buffer.from(text)).compare(this.#rows, at, at + SHORT_BYTES, 0, SHORT_BYTES) === 0;
+    return this.#shorten(text).compare(this.#rows, at, at + SHORT_BYTES, 0, SHORT_BYTES) === 0;
+  }
+
+  /**
+   * One entry's effect is asked about several times: the last digest is remembered.
+   * @param {string} text
+   */
+  #shorten(text) {
+    if (this.#short.text !== text) this.#short = { text, digest: hashBytes(Buffer.from(text)) };
+    return this.#short.digest;
   }
 }

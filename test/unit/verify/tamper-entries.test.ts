@@ -1,14 +1,14 @@
 // Aim: whatever is done to a stored ledger is reported with its class and the first bad index, and what a reader of one trust can't
 // know is not claimed. Method: every unit in a database in memory is tampered with in every way; read without a key, with the key,
 // and with the key and a pin file of the untampered log.
-import { emptyLog, rootOf, sha256, signCheckpoint } from "../../support/ledger-log.ts";
-import { describeRows, flipDigit, flipStream, flipTime, swapLines } from "./tamper-rows.ts";
+import { emptyLog, makeLog, rootOf, sha256, signCheckpoint } from "../../support/ledger-log.ts";
+import { describeRows, flipDigit, flipEffect, flipStream, flipTime, swapLines } from "./tamper-rows.ts";
 import { Ledger } from "./tampering.ts";
 
 describeRows("an entry", () => new Ledger(), [
   ["flipped", (l) => l.editEntry(130, flipTime), "entry 130"],
   [
-    "flipped in the newest bundle, which has no hashes yet, at the end of its stream",
+    "flipped in the newest bundle, where nothing else tells what it was: all it was signed with is named",
     (l) => l.editEntry(560, flipTime),
     "root 500",
   ],
@@ -58,6 +58,16 @@ describeRows("an entry", () => new Ledger(), [
       l.recompute();
     },
     "place 130",
+  ],
+]);
+
+describeRows("an entry of a small log", () => new Ledger(makeLog(20, 20)), [
+  ["flipped, with others after it in its stream", (l) => l.editEntry(0, flipTime), "entry 0"],
+  ["flipped, the last one of its stream", (l) => l.editEntry(19, flipTime), "entry 19"],
+  [
+    "changed in two bytes, the last one of its stream",
+    (l) => l.editEntry(19, (line) => flipTime(flipEffect(line))),
+    "root 0",
   ],
 ]);
 

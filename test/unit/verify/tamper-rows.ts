@@ -13,7 +13,10 @@ export type Row = [
 export const SOUND = "sound";
 export const flipStream = (line: string) =>
   line.replace(/"stream":"(.)/, (_, digit) => `"stream":"${digit === "0" ? "1" : "0"}`);
-export const flipTime = (line: string) => line.replace(/"at":(\d+)/, (_, at) => `"at":${Number(at) + 1}`);
+export const flipEffect = (line: string) =>
+  line.replace(/"effect_id":"(.)/, (_, digit) => `"effect_id":"${digit === "0" ? "1" : "0"}`);
+export const flipTime = (line: string) =>
+  line.replace(/"at":(\d*)(\d)/, (_, head, digit) => `"at":${head}${digit === "0" ? "1" : "0"}`);
 export const flipDigit = (hex: string) => (hex.startsWith("0") ? "1" : "0") + hex.slice(1);
 export const swapLines = (lines: string[], a: number, b: number) =>
   lines.with(a, lines[b] ?? "").with(b, lines[a] ?? "");

@@ -17,10 +17,10 @@ const ANSWER_MS_MAX = 5_000;
 /** The clock stands, and the limits on how long a call to the ledger or its database may take are over soon. */
 function stopClockWithShortLimits(): void {
   stopClock();
-  const start = globalThis.setTimeout;
-  const shorten = (ms: number): number => (LIMITS.includes(ms) ? 20 : ms);
-  vi.spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms = 0) =>
-    start(run, shorten(ms))) as typeof setTimeout);
+  const wait = scheduler.wait.bind(scheduler);
+  vi.spyOn(scheduler, "wait").mockImplementation((ms, options) =>
+    wait(LIMITS.includes(ms) ? 20 : ms, options),
+  );
 }
 
 type Fault = { mend: () => void };
