@@ -173,8 +173,11 @@ async function closeOpen(run: Run, came: Open, lease: Lease, stop: AbortControll
   if (judgement.kind === "unknown" && !judgement.isOrigins) {
     stop.abort();
     lease.end();
-    run.executor.ended(token);
-    return reportLost(run, judgement.reason, came.status === 504);
+    try {
+      return await reportLost(run, judgement.reason, came.status === 504);
+    } finally {
+      run.executor.ended(token);
+    }
   }
   const onWhole = async ({ size, digest }: PassedWhole): Promise<unknown> => {
     switch (judgement.kind) {

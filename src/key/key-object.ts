@@ -62,10 +62,12 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
       const operation = readOperation(request);
       const policy = parts.route(operation.route);
       if (policy === null) return refuseStore();
-      const claim = new LocalClaim(this.#keeper, parts, policy);
-      return await (readAsk(request) === "begin"
-        ? claim.begin(operation)
-        : submit(this.#executorOf(parts, claim), operation, policy));
+      // Who asks says where the attempt runs: its route may have been changed since, in one of the two.
+      if (readAsk(request) === "begin") {
+        return await new LocalClaim(this.#keeper, parts, policy, "worker").begin(operation);
+      }
+      const claim = new LocalClaim(this.#keeper, parts, policy, "object");
+      return await submit(this.#executorOf(parts, claim), operation, policy);
     } catch (error) {
       // Nothing has been sent: `submit` lets nothing escape once it has a grant, and a claim alone sends nothing.
       parts?.report("defect", { where: "key object", error: nameOf(error) });
@@ -152,7 +154,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     try {
       parts = await this.parts();
       const policy = parts.route(route);
-      return policy === null ? failed : await act(new LocalClaim(this.#keeper, parts, policy));
+      return policy === null ? failed : await act(new LocalClaim(this.#keeper, parts, policy, "worker"));
     } catch (error) {
       parts?.report("defect", { where: "key object", error: nameOf(error) });
       return failed;

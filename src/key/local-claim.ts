@@ -51,11 +51,11 @@ export class LocalClaim implements Claim {
   readonly #policy: RoutePolicy;
   readonly #terms: Terms;
 
-  constructor(keeper: Keeper, parts: ClaimParts, policy: RoutePolicy) {
+  constructor(keeper: Keeper, parts: ClaimParts, policy: RoutePolicy, runsAt: Terms["executor"]) {
     this.#keeper = keeper;
     this.#parts = parts;
     this.#policy = policy;
-    this.#terms = termsOf(policy);
+    this.#terms = termsOf(policy, runsAt);
   }
 
   /** Waits for a twin in flight as long as the operation asks, then takes whatever is true. */
@@ -73,7 +73,7 @@ export class LocalClaim implements Claim {
         await this.#keeper.running.endOf(answer.grant.token);
         continue;
       }
-      if (answer.kind === "run" && this.#policy.executor === "object")
+      if (answer.kind === "run" && this.#terms.executor === "object")
         this.#keeper.running.start(answer.grant.token);
       if (answer.kind !== "in-flight") return this.#answerBegin(answer, operation);
       const left = waitUntil - Date.now();
@@ -226,10 +226,10 @@ export class LocalClaim implements Claim {
 }
 
 /** The rules a new life is judged by. */
-function termsOf(policy: RoutePolicy): Terms {
+function termsOf(policy: RoutePolicy, executor: Terms["executor"]): Terms {
   return {
     fingerprint: nameRule(policy.fingerprint),
-    executor: policy.executor,
+    executor,
     onCrash: policy.onCrash,
     probeDelayMs: policy.probe?.originDelayMsMax ?? null,
     windowMs: policy.windowMs,

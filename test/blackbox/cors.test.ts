@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Answer } from "../support/client.ts";
 import { expectExecuted, expectReplay } from "../support/expect-answer.ts";
 import type { Stage } from "../support/stage.ts";
 import { EXECUTOR_ROUTES, makeKey, useStage } from "../support/stage.ts";
@@ -74,6 +75,63 @@ describe("browsers, with CORS_ORIGINS", () => {
     const answer = await preflight(stage, "https://other.test");
     expect(answer.header("Access-Control-Allow-Origin")).not.toBe("https://other.test");
     expect(answer.header("Access-Control-Allow-Origin")).not.toBe("*");
+  });
+});
+
+/** Every kind of answer there is, with the given fields in each request. */
+async function askEverything(stage: Stage, headers: readonly HeaderPair[]): Promise<[string, Answer][]> {
+  const call = { target: "/object/pay", key: makeKey(), headers };
+  const read = (target: string) => stage.send({ method: "GET", target, headers });
+  return [
+    ["executed", await stage.post(call)],
+    ["replayed", await stage.post(call)],
+    ["replayed from memory", await stage.post(call)],
+    ["mismatch", await stage.post({ ...call, body: '{"other":1}' })],
+    ["refused", await stage.post({ ...call, key: null })],
+    ["unguarded", await read("/object/list")],
+    ["of no route", await stage.post({ ...call, target: "/elsewhere", key: null })],
+    ["health", await read("/_oncegate/health")],
+    ["a problem's page", await read("/_oncegate/problems/key-reused")],
+    ["not found", await read("/_oncegate/nothing")],
+    ["target refused", await read("/object/../list")],
+  ];
+}
+
+describe("answers, with a list of CORS_ORIGINS", () => {
+  const stage = useStage({ routes: EXECUTOR_ROUTES, vars: { CORS_ORIGINS: JSON.stringify([SHOP]) } });
+
+  it.each<[string, readonly HeaderPair[]]>([
+    ["without an origin", []],
+    ["from a listed origin", [["Origin", SHOP]]],
+    ["from another origin", [["Origin", "https://other.test"]]],
+    ["from no place in particular", [["Origin", "null"]]],
+  ])("vary with who asks, whoever asks: %s", async (_name, headers) => {
+    serveBrowserApi(stage);
+    const isListed = headers.some(([, value]) => value === SHOP);
+    for (const [kind, answer] of await askEverything(stage, headers)) {
+      expect(listTokens(answer.headerValues("Vary")), kind).toContain("origin");
+      if (isListed) expect(answer.headerValues("Access-Control-Allow-Origin"), kind).toEqual([SHOP]);
+    }
+  });
+
+  it("keep what the origin's own answer varies with", async () => {
+    stage.origin.handle((_arrival, reply) => reply.send(201, [["Vary", "Accept"]], reply.execute()));
+    const call = { target: "/object/pay", key: makeKey() };
+    for (const answer of [await stage.post(call), await stage.post(call)]) {
+      expect(listTokens(answer.headerValues("Vary")).sort()).toEqual(["accept", "origin"]);
+    }
+  });
+});
+
+describe("answers, with every origin allowed", () => {
+  const stage = useStage({ routes: EXECUTOR_ROUTES, vars: { CORS_ORIGINS: JSON.stringify(["*"]) } });
+
+  it("are the same for all", async () => {
+    stage.origin.handle((_arrival, reply) => reply.send(201, [], reply.execute()));
+    for (const [kind, answer] of await askEverything(stage, [["Origin", SHOP]])) {
+      expect(listTokens(answer.headerValues("Vary")), kind).not.toContain("origin");
+      expect(answer.headerValues("Access-Control-Allow-Origin"), kind).toEqual(["*"]);
+    }
   });
 });
 

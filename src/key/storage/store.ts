@@ -124,9 +124,23 @@ export class KeyStore {
 
   /** Arms the alarm for what is due next, but not before a time. */
   armAgain(notBefore: number): void {
-    const loaded = this.load();
-    const due = loaded.kind === "unreadable" ? notBefore : alarmOf(loaded.record);
-    if (due !== null) this.#arm(Math.max(due, notBefore));
+    try {
+      const due = this.#nextDue(notBefore);
+      if (due !== null) this.#arm(Math.max(due, notBefore));
+    } catch {
+      // The next access asks storage anew what stands, and arms it.
+      this.#armed = undefined;
+    }
+  }
+
+  #nextDue(notBefore: number): number | null {
+    let loaded: Loaded;
+    try {
+      loaded = this.load();
+    } catch {
+      return notBefore;
+    }
+    return loaded.kind === "unreadable" ? notBefore : alarmOf(loaded.record);
   }
 
   /** Ends the record, its rows and its alarm in one atomic step. */

@@ -5,7 +5,7 @@ import type { Env } from "../../../src/env.ts";
 import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
 import { readLog } from "../support/log.ts";
-import { answerCreated, mockOrigin, type Origin } from "../support/origin.ts";
+import { type Answerer, answerCreated, mockOrigin, type Origin } from "../support/origin.ts";
 import { describeRoute, JWKS_URL, JWT_CLAIMS } from "../support/routes.ts";
 import { makeSigner, makeUnsigned, type Signer, signWithSecret } from "../support/tokens.ts";
 
@@ -159,12 +159,49 @@ describe("a token under the keys of its issuer", () => {
     expect(issuer.count).toBe(0);
   });
 
-  it("is refused while the issuer can't be reached, and nothing is sent", async () => {
-    const signer = await makeSigner("k1");
-    const origin = mockOrigin(answerCreated, { [HOST]: () => new Response(null, { status: 503 }) });
+  const OUTAGES: [string, Answerer][] = [
+    ["is unavailable", () => new Response(null, { status: 503 })],
+    ["has no such page", () => new Response("nothing here", { status: 404 })],
+    ["can't be reached", () => Promise.reject(new TypeError("refused"))],
+    [
+      "sends a page instead of keys",
+      () => new Response("<html>", { headers: { "Content-Type": "text/html" } }),
+    ],
+    ["sends JSON that is no key set", () => Response.json({ error: "later" })],
+  ];
+
+  it.each(OUTAGES)(
+    "can't be judged while the issuer %s: nobody is turned away as unknown",
+    async (_case, outage) => {
+      const signer = await makeSigner("k1");
+      const origin = mockOrigin(answerCreated, { [HOST]: outage });
+      for (const anonymous of ["refuse", "share"]) {
+        const bindings = bindTokens({ jwks_url: JWKS_URL }, { anonymous });
+        const refused = await postWith(await signer.sign(), makeKey(), bindings);
+        expect(refused.headers.get("Retry-After")).toMatch(/^[1-9]\d*$/);
+        await expectProblem(refused, "store-unavailable", 503);
+      }
+      expect(origin.count).toBe(0);
+    },
+  );
+
+  it("that is none is refused though the issuer can't be reached", async () => {
+    const origin = mockOrigin(answerCreated, { [HOST]: () => Promise.reject(new TypeError("refused")) });
     const bindings = bindTokens({ jwks_url: JWKS_URL });
-    const response = await postWith(await signer.sign(), makeKey(), bindings);
-    expect([401, 503]).toContain(response.status);
+    for (const token of ["abc.def.ghi", makeUnsigned()]) {
+      await expectProblem(await postWith(token, makeKey(), bindings), "principal-missing", 401);
+    }
     expect(origin.count).toBe(0);
+  });
+
+  it("that was altered is refused", async () => {
+    const signer = await makeSigner("k1");
+    const issuer = mockIssuer(signer);
+    const [head, , signature] = (await signer.sign()).split(".");
+    const [, claims] = (await signer.sign({ claims: { sub: "mallory" } })).split(".");
+    const bindings = bindTokens({ jwks_url: JWKS_URL });
+    const refused = await postWith(`${head}.${claims}.${signature}`, makeKey(), bindings);
+    await expectProblem(refused, "principal-missing", 401);
+    expect(issuer.count).toBe(0);
   });
 });
