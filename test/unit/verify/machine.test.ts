@@ -13,7 +13,7 @@ const FP = "f".repeat(43);
 const STREAM_START = "0".repeat(64);
 
 const terms = (onCrash: "hold" | "retry"): Terms => ({
-  fingerprint: 1,
+  fingerprint: "1",
   executor: "object",
   onCrash,
   probeDelayMs: 10,

@@ -24,9 +24,9 @@ export async function settleDown(): Promise<void> {
 }
 
 /** Waits until something that is under way has come true. */
-export async function until(isTrue: () => boolean): Promise<void> {
+export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   for (let turn = 0; turn < 1_000; turn++) {
-    if (isTrue()) return;
+    if (await isTrue()) return;
     await scheduler.wait(5);
   }
   throw new Error("it never came true");
