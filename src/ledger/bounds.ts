@@ -12,6 +12,9 @@ export const BUNDLES_PER_WRITE = 8;
 /** Lines that one transaction of a shard takes: their text is one row of its storage, of at most 2 MB. */
 export const BATCH_LINES_MAX = 1_000;
 
+/** Text of the lines that one transaction of a shard takes, or one write to D1: with hashes and escapes it stays under 2 MB. */
+export const BATCH_CHARS_MAX = 1_200_000;
+
 /** Least time between two checkpoints. */
 export const CHECKPOINT_PAUSE_MS = 1_000;
 

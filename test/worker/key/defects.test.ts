@@ -1,5 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import type { KeyObject } from "../../../src/worker.ts";
 import { settleDown } from "../support/clock.ts";
 import { expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
 import { linesOf } from "../support/log.ts";
@@ -82,7 +83,7 @@ describe("an alarm", () => {
     await expectAnswer(await post("/pay", key), "executed");
     const stub = keyObject(await nameOf("pay", key));
     await settleDown();
-    await runInDurableObject(stub, async (object, { storage }) => {
+    await runInDurableObject(stub, async (object: KeyObject, { storage }) => {
       await storage.deleteAlarm();
       const get = vi.spyOn(storage.kv, "get").mockImplementation(() => {
         throw new Error("disk gone");
@@ -100,7 +101,7 @@ describe("an alarm", () => {
     const stub = keyObject(operation.name);
     await submitTo(stub, operation);
     await settleDown();
-    await runInDurableObject(stub, async (object, { storage }) => {
+    await runInDurableObject(stub, async (object: KeyObject, { storage }) => {
       await storage.deleteAlarm();
       vi.spyOn(object as unknown as { parts: () => Promise<never> }, "parts").mockRejectedValue(
         new Error("x"),
@@ -116,7 +117,7 @@ describe("an alarm", () => {
     const stub = keyObject(operation.name);
     await submitTo(stub, operation);
     await settleDown();
-    await runInDurableObject(stub, async (object, { storage }) => {
+    await runInDurableObject(stub, async (object: KeyObject, { storage }) => {
       vi.spyOn(storage, "setAlarm").mockImplementation(() => {
         throw new Error("disk gone");
       });
