@@ -3,6 +3,11 @@ import { encodeUtf8, toBase64Url, toHex, writeMessage } from "../core/bytes.ts";
 import type { Secrets } from "../core/policy.ts";
 import type { DataKeyUse, Keyring } from "../core/ports.ts";
 
+/** Claims, which are version, object, effect, attempt and end, and their mac. An effect's id has no dot. */
+const EFFECT_TOKEN =
+  /^(v1\.([A-Za-z0-9_-]{43})\.([0-9a-f]{1,64})\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,15}))\.([A-Za-z0-9_-]{43})$/;
+const MAC_CHARS = 43;
+
 type SealingKey = { id: string; key: CryptoKey };
 
 async function deriveMacKey(secret: Uint8Array, label: string): Promise<CryptoKey> {
@@ -63,6 +68,13 @@ export async function makeKeyring(secrets: Pick<Secrets, "naming" | "sealing">):
     async effectToken(object, effect, n, expiresAt) {
       const claims = `v1.${object}.${effect}.${n}.${expiresAt}`;
       return `${claims}.${await mac(effectToken, encodeUtf8(claims))}`;
+    },
+    async readEffectToken(token, now) {
+      const [, claims = "", object, effect, n, expiresAt, given = ""] = EFFECT_TOKEN.exec(token) ?? [];
+      const wanted = encodeUtf8(await mac(effectToken, encodeUtf8(claims)));
+      const isOurs = given.length === MAC_CHARS && crypto.subtle.timingSafeEqual(encodeUtf8(given), wanted);
+      if (!isOurs || object === undefined || effect === undefined || Number(expiresAt) <= now) return null;
+      return { name: object, effect, n: Number(n) };
     },
     dataKey,
   };

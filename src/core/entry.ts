@@ -2,6 +2,7 @@
  * Ledger entries as the key object makes them: what happened to one key, in the order it happened. An entry holds no
  * key, principal, body, address or free text: ids, digests, numbers and words of the closed lists below.
  */
+import type { EffectPhase, Told } from "./effect/report.ts";
 
 export const ENTRY_VERSION = 1;
 
@@ -42,6 +43,8 @@ export type Actor = "executor" | "probe" | `operator:${string}`;
 
 type Attempt = { at: number; effect: string; attempt: number };
 
+type Reported = Omit<Told, "id">;
+
 /** One entry before it has its place in a stream. `at` is milliseconds since the epoch by the record's own clock. */
 export type Entry =
   | ({ type: "granted"; fp: string } & Attempt)
@@ -54,13 +57,17 @@ export type Entry =
   | ({ type: "contradiction"; answerDigest: string | null } & Attempt)
   /** One operator's word on an unknown outcome, waiting for another's. */
   | ({ type: "proposed"; actor: Actor } & Attempt)
+  /** What an origin has reported of an effect of its own, whose id is `effect`. */
+  | ({ type: "effect" } & Reported & Attempt)
+  /** A report that contradicts an earlier one: nothing changed by it. */
+  | ({ type: "effect-contradiction" } & Reported & Attempt)
   /** The record leaves storage; the last entry of its stream. */
   | ({ type: "purged" } & Attempt);
 
 export type EntryType = Entry["type"];
 
-/** Phase of the dispatch effect that an entry tells, if it tells one. */
-function phaseOf(entry: Entry): "intent" | "committed" | "failed" | null {
+/** Phase of an effect that an entry tells, if it tells one. */
+function phaseOf(entry: Entry): EffectPhase | null {
   switch (entry.type) {
     case "granted":
       return "intent";
@@ -68,6 +75,9 @@ function phaseOf(entry: Entry): "intent" | "committed" | "failed" | null {
       return "committed";
     case "released":
       return "failed";
+    case "effect":
+    case "effect-contradiction":
+      return entry.phase;
     case "unknown":
     case "late":
     case "contradiction":
@@ -94,6 +104,7 @@ export const STREAM_START = "0".repeat(64);
  * a stream can be checked whatever shard it went to.
  */
 export function entryText(entry: Entry, place: Place): string {
+  const reported = "capability" in entry ? entry : null;
   const members = {
     v: ENTRY_VERSION,
     at: entry.at,
@@ -103,14 +114,17 @@ export function entryText(entry: Entry, place: Place): string {
     prev: place.prev,
     effect_id: entry.effect,
     attempt: entry.attempt,
-    capability: DISPATCH_CAPABILITY,
+    capability: reported?.capability ?? DISPATCH_CAPABILITY,
     phase: phaseOf(entry) ?? undefined,
+    target: reported?.target ?? undefined,
+    cost: reported?.cost ?? undefined,
+    digest: reported?.digest ?? undefined,
     fp: "fp" in entry ? entry.fp : undefined,
     status: "status" in entry ? (statusClass(entry.status) ?? undefined) : undefined,
     answer_digest: "answerDigest" in entry ? (entry.answerDigest ?? undefined) : undefined,
     evidence: "evidence" in entry ? entry.evidence : undefined,
     actor: "actor" in entry ? entry.actor : undefined,
-    code: "code" in entry ? entry.code : undefined,
+    code: "code" in entry ? (entry.code ?? undefined) : undefined,
   };
   return JSON.stringify(members);
 }

@@ -1,4 +1,5 @@
 /** What can happen to a key, what the machine answers, and what one event makes of a record. */
+import type { Attempt, Noted } from "./effect/judge.ts";
 import type { Entry, Evidence, UnknownReason } from "./entry.ts";
 import type { Answer, KeyRecord, Outcome, Settled, Token, Unknown } from "./record.ts";
 import type { Fresh } from "./transition.ts";
@@ -23,6 +24,8 @@ export type Event =
   | { do: "orphan" }
   | { do: "probed"; token: Token; verdict: Verdict }
   | { do: "resolve"; effect: string; operator: string; outcome: Outcome; operatorsRequired: number }
+  /** Reported effects that have been judged. */
+  | { do: "tell"; attempt: Attempt; noted: readonly Noted[] }
   | { do: "acknowledge"; inc: string; seq: number; head: string }
   | { do: "tick" };
 

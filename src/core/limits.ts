@@ -48,6 +48,19 @@ export const ALARM_TOO_EARLY_MS = 60_000;
  */
 export const OUTBOX_ENTRIES_MAX = 1_000;
 
+/** Entries that one attempt may report, and all attempts of one life of a key together, so that what is known of them fits one row. */
+export const REPORTED_OF_ATTEMPT_MAX = 1_000;
+export const REPORTED_OF_LIFE_MAX = 4_000;
+
+/** Text of undelivered reported entries that one key may hold. Beyond it a report is taken later. */
+export const REPORTED_CHARS_MAX = 1_000_000;
+
+/** What the ledger adds to a reported entry: stream, hash of the one before, and the names of all members. */
+export const ENTRY_FRAME_CHARS = 400;
+
+/** Largest report of effects. */
+export const REPORT_BYTES_MAX = 1024 * 1024;
+
 /** Largest value put into one storage row. The platform's limit is 2 MB; the local runtime does not enforce it. */
 export const ROW_BYTES_MAX = 1_900_000;
 
@@ -106,4 +119,10 @@ assertRelation(
   INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 512 < ROW_BYTES_MAX,
   "record, answer and outbox fit one row",
 );
+assertRelation(
+  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 512 + REPORTED_CHARS_MAX < ROW_BYTES_MAX,
+  "record, answer and an outbox with reported effects fit one row",
+);
+// An id, a capability and up to four digests of 32 characters, at most, for each.
+assertRelation(REPORTED_OF_LIFE_MAX * 400 < ROW_BYTES_MAX, "the reported effects of a life fit one row");
 assertRelation(CACHED_ANSWER_BYTES_MAX <= INLINE_BYTES_MAX, "a cached answer is never chunked");

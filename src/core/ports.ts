@@ -1,4 +1,5 @@
 /** The doors between rooms. Shells implement them or are given them; `wiring.ts` alone knows which thing stands behind which. */
+import type { ReportField, Told } from "./effect/report.ts";
 import type { Evidence, UnknownReason } from "./entry.ts";
 import type { Grant } from "./event.ts";
 import type { Pairs } from "./http/headers.ts";
@@ -58,7 +59,17 @@ export type Submitted =
 export interface KeyPort {
   submit(operation: Operation, policy: RoutePolicy): Promise<Submitted>;
   look(name: string, waitMs: number): Promise<Look>;
+  /** Records a report of effects of one attempt: all of it or nothing. */
+  tell(attempt: Attempt, report: readonly Told[]): Promise<Telling>;
 }
+
+/** What became of a report. Numbers of entries: newly recorded, known before, and of the new ones those that contradict. */
+export type Telling =
+  | { kind: "taken"; recorded: number; repeated: number; flagged: number }
+  | { kind: "refused"; index: number; field: ReportField }
+  /** No such attempt is kept, or another has followed it before it had reported anything. */
+  | { kind: "stranger" }
+  | { kind: "unavailable" };
 
 /** A status read. Creates nothing. */
 export type Look =
@@ -73,10 +84,14 @@ export type OperationStatus = {
   createdAt: number;
   changedAt: number;
   expiresAt: number | null;
+  /** That of the current attempt's dispatch first, then those that were reported. */
   effects: readonly {
     effectId: string;
     attempt: number;
-    state: "open" | "unknown" | "committed" | "failed";
+    capability: string;
+    state: "open" | "unknown" | "committed" | "failed" | "compensated";
+    /** Reports contradict each other. */
+    isFlagged: boolean;
   }[];
   /** Sequence of the newest entry of this operation's stream, and of the newest one the ledger has. Null: no ledger is kept. */
   ledger: { seq: number; delivered: number } | null;
@@ -155,6 +170,8 @@ export interface Keyring {
   stream(name: string, inc: string): Promise<string>;
   /** Lets an origin report effects of one attempt until a time. */
   effectToken(name: string, effect: string, n: number, expiresAt: number): Promise<string>;
+  /** What such a token says, while it holds. Null: it is over, or nobody here made it. */
+  readEffectToken(token: string, now: number): Promise<Attempt | null>;
   /** The same for every attempt of one key. */
   originKey(name: string): Promise<string>;
   /** AES-256-GCM key of one record: the newest sealing key, or the one named. Null: no key of that name. */

@@ -3,13 +3,15 @@
  * the first part is the order of checks and part of the contract. Text is fixed per slug: nothing from a
  * request, an exception or the origin is ever put into it. A slug is never renamed or reused.
  */
+import { effectProblems } from "./effect/problems.ts";
+import type { ReportField } from "./effect/report.ts";
 
 export type Retry = "same-key" | "same-key-later" | "new-key" | "fix-request" | "never";
 
 /** What `Idempotency-Status` says beside a problem. */
 export type ProblemMark = "unprotected" | "refused" | "mismatch" | "expired" | "in-flight" | "unknown";
 
-type Row = {
+export type Row = {
   status: number;
   retry: Retry;
   mark: ProblemMark;
@@ -178,6 +180,7 @@ const others = {
     title: "The operator lacks the role",
     detail: "The token is known, but it has not the role that this endpoint needs.",
   },
+  ...effectProblems,
   "query-invalid": {
     status: 400,
     retry: "fix-request",
@@ -240,6 +243,8 @@ export type ProblemExtras = {
   answer_digest?: string;
   incident?: string;
   sinks?: string;
+  index?: number;
+  field?: ReportField;
 };
 
 export type Problem = {

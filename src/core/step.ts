@@ -6,9 +6,10 @@
  * seen a later time is judged by that one.
  */
 import { acknowledge, probed, release, report, resolve, settle } from "./close.ts";
+import { charsOf, reportedChars, reportedEntry } from "./effect/told.ts";
 import type { Entry } from "./entry.ts";
 import { type Decision, type Event, type Grant, type StepAnswer, stay } from "./event.ts";
-import { FLUSH_AFTER_MS, OUTBOX_ENTRIES_MAX } from "./limits.ts";
+import { FLUSH_AFTER_MS, OUTBOX_ENTRIES_MAX, REPORTED_CHARS_MAX } from "./limits.ts";
 import {
   ABSENT,
   type InFlight,
@@ -22,7 +23,7 @@ import {
   tokenOf,
   undelivered,
 } from "./record.ts";
-import { attemptOf, nextAttempt, note, startLife, toUnknown } from "./transition.ts";
+import { attemptOf, nextAttempt, note, startLife, toTold, toUnknown } from "./transition.ts";
 
 export type Step = {
   record: KeyRecord;
@@ -59,6 +60,8 @@ function decide(record: KeyRecord, event: Event, t: number): Decision {
       return probed(record, event.token, event.verdict, t);
     case "resolve":
       return resolve(record, event, t);
+    case "tell":
+      return tell(record, event, t);
     case "acknowledge":
       return stay(lapse(record, t, event), { kind: "done" });
     case "tick":
@@ -142,6 +145,18 @@ function renew(record: KeyRecord, token: Token, t: number): Decision {
   const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);
   if (leaseUntil <= record.leaseUntil) return stay(record, { kind: "done" });
   return stay({ ...record, t, leaseUntil }, { kind: "done" });
+}
+
+/** T26. Of a life that may end nothing more is told: its last entry may be on its way under the next number. */
+function tell(record: KeyRecord, event: Extract<Event, { do: "tell" }>, t: number): Decision {
+  const { attempt, noted } = event;
+  if (record.state === "absent" || isPurgeable(record, t) || attempt.n > record.n) {
+    return stay(record, { kind: "fenced" });
+  }
+  if (noted.length === 0) return stay(record, { kind: "done" });
+  const entries = noted.map((one) => reportedEntry(one, attempt.n, t));
+  const isFull = reportedChars(record) + charsOf(entries) > REPORTED_CHARS_MAX;
+  return isFull ? stay(record, { kind: "full" }) : stay(toTold(record, entries, t), { kind: "done" });
 }
 
 /** T20, T22: only a finished record leaves, after its quarantine, with nothing left to tell. */

@@ -160,6 +160,12 @@ export function toProposed(record: Unknown, proposal: Proposal, actor: Actor, t:
   return { ...record, t, proposal, outbox: note(record.outbox, record.inc, entry) };
 }
 
+/** Reported effects are told to the ledger; the state stays what it is. */
+export function toTold<R extends LiveRecord>(record: R, entries: readonly Entry[], t: number): R {
+  const outbox = entries.reduce((told, entry) => note(told, record.inc, entry), record.outbox);
+  return { ...record, t, outbox };
+}
+
 /** The probe learned nothing: ask again after a pause that doubles. */
 export function probeLater(record: Unknown, t: number): Unknown {
   const pause = Math.min(PROBE_FIRST_MS * 2 ** Math.min(record.probes, 20), PROBE_PAUSE_MS_MAX);

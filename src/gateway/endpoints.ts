@@ -94,7 +94,13 @@ function operationBody(id: string, { status }: Found): Record<string, unknown> {
     created_at: time(status.createdAt),
     changed_at: time(status.changedAt),
     ...(status.expiresAt === null ? {} : { expires_at: time(status.expiresAt) }),
-    effects: status.effects.map(({ effectId, attempt, state }) => ({ effect_id: effectId, attempt, state })),
+    effects: status.effects.map(({ effectId, attempt, capability, state, isFlagged }) => ({
+      effect_id: effectId,
+      attempt,
+      capability,
+      state,
+      ...(isFlagged ? { flagged: true } : {}),
+    })),
     ...(status.ledger === null ? {} : { ledger: status.ledger }),
   };
 }

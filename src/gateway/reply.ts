@@ -3,7 +3,7 @@
 import { GATEWAY_FIELDS, type Pairs, toFields } from "../core/http/headers.ts";
 import { isBodiless } from "../core/http/outcome.ts";
 import type { Given } from "../core/ports.ts";
-import { type Problem, problemBody } from "../core/problem.ts";
+import { type Problem, problemBody, type Slug } from "../core/problem.ts";
 
 export type Mark =
   | "executed"
@@ -80,6 +80,9 @@ export function replyGiven(given: Given, mark: Mark, link: StatusLink): Response
   return respond(given, [...given.headers, ...ownFields(mark, link)]);
 }
 
+/** Refusals with a 401, which have to say what would be taken (RFC 9110 section 11.6.1). */
+const BEARER_SLUGS: readonly Slug[] = ["principal-missing", "operator-unauthorized", "effect-token-refused"];
+
 /** RFC 9457. */
 export function replyProblem(problem: Problem, prefix: string, link: StatusLink): Response {
   const headers = new Headers({
@@ -88,7 +91,7 @@ export function replyProblem(problem: Problem, prefix: string, link: StatusLink)
     "Idempotency-Status": problem.mark,
   });
   if (problem.retryAfterS !== null) headers.set("Retry-After", String(problem.retryAfterS));
-  if (problem.slug === "principal-missing" || problem.slug === "operator-unauthorized") {
+  if (BEARER_SLUGS.includes(problem.slug)) {
     headers.set("WWW-Authenticate", "Bearer");
   }
   if (link !== null) headers.append("Link", linkTo(link));

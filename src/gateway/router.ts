@@ -5,6 +5,7 @@ import type { KeyPort } from "../core/ports.ts";
 import { problem } from "../core/problem.ts";
 import { nameOf } from "../report.ts";
 import { answerPreflight, withCors } from "./cors.ts";
+import { answerEffects } from "./effects.ts";
 import { answerHealth, answerOperation, answerProblemPage } from "./endpoints.ts";
 import type { Gateway } from "./gateway.ts";
 import { handle } from "./handle.ts";
@@ -34,6 +35,8 @@ export function makeRouter(prefix: string): Serve {
     .get("/operations/:id", (request, { gateway, keys }) =>
       answerOperation(asRequest(request), request.params.id ?? "", gateway, keys),
     )
+    .post("/effects", (request, { gateway, keys }) => answerEffects(asRequest(request), gateway, keys))
+    .all("/effects", refuseMethod)
     .all("/health", refuseMethod)
     .all("/problems/:slug", refuseMethod)
     .all("/operations/:id", refuseMethod)

@@ -3,16 +3,22 @@
  * The only caller of the state machine. Inside one object all requests share one context: a promise that one of them waits for
  * may be another's.
  */
+import type { Attempt, Word } from "../core/effect/judge.ts";
 import type { Event } from "../core/event.ts";
 import { FLUSH_RETRY_MS, UNREADABLE_RETRY_MS, WAKE_PAUSE_MS } from "../core/limits.ts";
 import type { LedgerPort, Report } from "../core/ports.ts";
-import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
 import { OpenedAnswer } from "./opened.ts";
 import { Running } from "./running.ts";
 import { SharedTake } from "./shared-take.ts";
 import { OutboxCarrier } from "./storage/outbox.ts";
-import { KeyStore, type Transacted } from "./storage/store.ts";
+import {
+  type Around,
+  KeyStore,
+  type ReportLeft,
+  type ReportTaken,
+  type Transacted,
+} from "./storage/store.ts";
 import { Waiters } from "./waiters.ts";
 
 export type KeeperParts = { ledger: LedgerPort; report: Report };
@@ -35,8 +41,27 @@ export class Keeper {
 
   /** One event, in one transaction. `rows` hold the answer that the event brings, if it is taken. */
   step(parts: KeeperParts, event: Event, rows: readonly ArrayBuffer[] = []): Transacted {
-    const isRunning = (token: Token): boolean => this.running.has(token);
-    const done = this.store.transact(event, { isRunning, keepsEntries: parts.ledger.isKept }, rows);
+    const done = this.store.transact(event, this.#around(parts), rows);
+    this.#notice(parts, done);
+    return done;
+  }
+
+  /** A report of effects, in one transaction. Only a step that is answered `done` has recorded it. */
+  tell(parts: KeeperParts, attempt: Attempt, report: readonly Word[]): ReportTaken | ReportLeft {
+    const told = this.store.tell(attempt, report, this.#around(parts));
+    if (told.kind === "told") this.#notice(parts, told.done);
+    if (told.kind === "failed") this.#notice(parts, told);
+    // Room is made by what the ledger takes.
+    const isFull = told.kind === "told" && told.done.step.answer.kind === "full";
+    if (isFull) this.#keepAlive(this.#flush(parts));
+    return told;
+  }
+
+  #around({ ledger }: KeeperParts): Around {
+    return { isRunning: (token) => this.running.has(token), keepsEntries: ledger.isKept };
+  }
+
+  #notice(parts: KeeperParts, done: Transacted): void {
     if (done.kind === "failed")
       parts.report("store-failed", { operation: this.name, error: nameOf(done.cause) });
     if (done.kind === "stepped" && done.step.record !== done.before) {
@@ -45,7 +70,6 @@ export class Keeper {
       const isTold = parts.ledger.isKept && done.step.record.state !== "in-flight";
       if (isTold) this.#keepAlive(this.#flush(parts));
     }
-    return done;
   }
 
   /** Does what the alarm has come for. Gives the shortest pause before the next one. */

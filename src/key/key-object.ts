@@ -3,6 +3,8 @@
  * nothing and forgets everything: after an eviction or a crash storage alone says what is true.
  */
 import { DurableObject } from "cloudflare:workers";
+import type { Attempt } from "../core/effect/judge.ts";
+import type { Told } from "../core/effect/report.ts";
 import type { Evidence, UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
 import { FLUSH_RETRY_MS } from "../core/limits.ts";
@@ -20,9 +22,11 @@ import type {
   Report,
   Sealing,
   Settling,
+  Telling,
 } from "../core/ports.ts";
 import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
+import { tellEffects } from "./effects/tell.ts";
 import { type Executor, submit } from "./execute.ts";
 import { Keeper } from "./keeper.ts";
 import { LocalClaim, refuseStore } from "./local-claim.ts";
@@ -109,6 +113,20 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     return this.#withClaim(route, "failed", (claim) => claim.release(token, evidence));
   }
 
+  /** Records a report of effects of one attempt. Made again, it records nothing more. */
+  async tell(attempt: Attempt, report: readonly Told[]): Promise<Telling> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const telling = await tellEffects(this.#keeper, parts, attempt, report);
+      await this.#keeper.store.healAlarm();
+      return telling;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return { kind: "unavailable" };
+    }
+  }
+
   /** What is true of this key, after waiting up to `waitMs` for a change. Writes nothing for a key that was never used. */
   async look(waitMs: number): Promise<Look> {
     const parts = await this.parts();
@@ -127,7 +145,9 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     const loaded = store.load();
     if (loaded.kind === "readable" && loaded.record.state !== "absent")
       this.#keeper.step(parts, { do: "tick" });
-    return describeRecord(store.load(), Date.now(), parts.ledger.isKept);
+    return describeRecord(store.load(), Date.now(), parts.ledger.isKept, (record) =>
+      store.readEffects(record),
+    );
   }
 
   /** One alarm for all due times; a pure tick over what is stored, safe early, late, twice or never. Never throws. */

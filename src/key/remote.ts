@@ -17,6 +17,7 @@ import type {
   Sealing,
   Settling,
   Submitted,
+  Telling,
 } from "../core/ports.ts";
 import { lostAnswer } from "../core/problem.ts";
 import type { Token } from "../core/record.ts";
@@ -143,6 +144,14 @@ export function openKeyPort(
     },
     async look(name, waitMs) {
       const called = await callObject<Look>(objects, name, async (stub) => await stub.look(waitMs));
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async tell({ name, n, effect }, report) {
+      const called = await callObject<Telling>(
+        objects,
+        name,
+        async (stub) => await stub.tell({ n, effect }, report),
+      );
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
     },
   };

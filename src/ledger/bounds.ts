@@ -15,6 +15,9 @@ export const BATCH_LINES_MAX = 1_000;
 /** So long a batch waits for more. Nobody waits for it: what is appended here has been answered to its caller already. */
 export const GATHER_MS = 5;
 
+/** Text of the lines that one transaction of a shard takes, or one write to D1: with hashes and escapes it stays under 2 MB. */
+export const BATCH_CHARS_MAX = 1_200_000;
+
 /** Least time between two checkpoints. */
 export const CHECKPOINT_PAUSE_MS = 1_000;
 

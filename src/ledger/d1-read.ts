@@ -1,4 +1,5 @@
 /** What is read of D1, from its primary: a copy that lags would look like a ledger that has lost its tail. */
+import type { EffectRow } from "./d1.ts";
 
 export type StoredBundle = { first: number; count: number; body: string };
 
@@ -48,6 +49,45 @@ export async function readLeaves(database: D1Database, shard: string, first: num
     .prepare("SELECT leaves FROM hashes WHERE shard = ? AND first = ?")
     .bind(shard, first)
     .first<string>("leaves");
+}
+
+/** A row of the effects table. */
+export type StoredEffect = Omit<EffectRow, "must"> & { shard: string };
+
+/** Where a page of effects begins: behind this row. */
+export type EffectPlace = Pick<StoredEffect, "changed_at" | "effect_id" | "stream" | "reported">;
+
+/** Open ones have an index of their own, so that few of them are found among millions; the others come in the order of the table. */
+export type EffectOrder = "by change" | "by id";
+
+/** Null: whatever it is. */
+export type EffectFilter = { state: string | null; capability: string | null };
+
+const EFFECT_COLUMNS = `effect_id, stream, reported, shard, attempt, capability, state, target, cost, digest, code, intent_at,
+  changed_at, flagged, version`;
+
+const READ_EFFECTS: Record<EffectOrder, string> = {
+  "by change": `SELECT ${EFFECT_COLUMNS} FROM effects WHERE state IN ('intent', 'unknown') AND (?1 IS NULL OR state = ?1)
+    AND (?2 IS NULL OR capability = ?2) AND (changed_at, effect_id, stream, reported) > (?3, ?4, ?5, ?6)
+    ORDER BY changed_at, effect_id, stream, reported LIMIT ?7`,
+  "by id": `SELECT ${EFFECT_COLUMNS} FROM effects WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR capability = ?2)
+    AND ?3 IS NOT NULL AND (effect_id, stream, reported) > (?4, ?5, ?6) ORDER BY effect_id, stream, reported LIMIT ?7`,
+};
+
+/** Effects behind a place, at most `limit` of them. */
+export async function readEffects(
+  database: D1Database,
+  order: EffectOrder,
+  { state, capability }: EffectFilter,
+  after: EffectPlace,
+  limit: number,
+): Promise<StoredEffect[]> {
+  const { changed_at, effect_id, stream, reported } = after;
+  const { results } = await primary(database)
+    .prepare(READ_EFFECTS[order])
+    .bind(state, capability, changed_at, effect_id, stream, reported, limit)
+    .all<StoredEffect>();
+  return results;
 }
 
 function primary(database: D1Database): D1DatabaseSession {

@@ -26,6 +26,7 @@ export type CheckpointRow = { size: number; root: string; note: string; at: numb
 export type EffectRow = {
   effect_id: string;
   stream: string;
+  reported: 0 | 1;
   attempt: number | null;
   capability: string | null;
   state: string | null;
@@ -52,16 +53,19 @@ const WRITE_HASHES = `INSERT INTO hashes (shard, first, leaves, root)
   SELECT ?1, value ->> 'first', value ->> 'leaves', value ->> 'root' FROM json_each(?2) WHERE true
   ON CONFLICT DO NOTHING`;
 
-/** The state is that of the newest entry that tells one. `must`: 0 where only a row that is there already is kept up to date. */
-const WRITE_EFFECTS = `INSERT INTO effects (effect_id, stream, shard, attempt, capability, state, target, cost, digest, code,
-    intent_at, changed_at, flagged, version)
-  SELECT value ->> 'effect_id', value ->> 'stream', ?1, value ->> 'attempt', value ->> 'capability',
-    coalesce(value ->> 'state', (SELECT state FROM effects WHERE effect_id = value ->> 'effect_id' AND stream = value ->> 'stream'), 'intent'),
-    value ->> 'target', value ->> 'cost', value ->> 'digest', value ->> 'code', value ->> 'intent_at', value ->> 'changed_at',
-    value ->> 'flagged', value ->> 'version'
-  FROM json_each(?2) WHERE value ->> 'must' = 1
-    OR EXISTS (SELECT 1 FROM effects WHERE effect_id = value ->> 'effect_id' AND stream = value ->> 'stream')
-  ON CONFLICT (effect_id, stream) DO UPDATE SET state = excluded.state, target = coalesce(excluded.target, target),
+const SAME_EFFECT = `FROM effects WHERE effect_id = value ->> 'effect_id' AND stream = value ->> 'stream'
+  AND reported = value ->> 'reported'`;
+
+/** State and code are those of the newest entry that tells a state. `must`: 0 where only a row that is there already is kept up to date. */
+const WRITE_EFFECTS = `INSERT INTO effects (effect_id, stream, reported, shard, attempt, capability, state, target, cost, digest,
+    code, intent_at, changed_at, flagged, version)
+  SELECT value ->> 'effect_id', value ->> 'stream', value ->> 'reported', ?1, value ->> 'attempt', value ->> 'capability',
+    coalesce(value ->> 'state', (SELECT state ${SAME_EFFECT}), 'intent'),
+    value ->> 'target', value ->> 'cost', value ->> 'digest',
+    CASE WHEN value ->> 'state' IS NULL THEN (SELECT code ${SAME_EFFECT}) ELSE value ->> 'code' END,
+    value ->> 'intent_at', value ->> 'changed_at', value ->> 'flagged', value ->> 'version'
+  FROM json_each(?2) WHERE value ->> 'must' = 1 OR EXISTS (SELECT 1 ${SAME_EFFECT})
+  ON CONFLICT (effect_id, stream, reported) DO UPDATE SET state = excluded.state, target = coalesce(excluded.target, target),
     cost = coalesce(excluded.cost, cost), digest = coalesce(excluded.digest, digest), code = excluded.code,
     intent_at = coalesce(intent_at, excluded.intent_at), changed_at = excluded.changed_at,
     flagged = max(flagged, excluded.flagged), version = excluded.version

@@ -2,6 +2,9 @@
 import { DISPATCH_CAPABILITY } from "../core/entry.ts";
 import type { EffectRow } from "./d1.ts";
 
+/** Types of entries that contradict what is known. */
+const FLAGS: readonly string[] = ["late", "contradiction", "effect-contradiction"];
+
 type Told = Readonly<Record<string, unknown>>;
 
 /** `all`: false where finished dispatches get no row of their own. Lines in the order of the log. */
@@ -11,7 +14,7 @@ export function effectsOf(lines: readonly string[], all: boolean): EffectRow[] {
     const told: Told = JSON.parse(line);
     const { effect_id, stream, capability, type } = told;
     if (typeof effect_id !== "string" || typeof capability !== "string" || type === "purged") continue;
-    const id = `${String(stream)} ${effect_id}`;
+    const id = `${String(stream)} ${isReport(told) ? 1 : 0} ${effect_id}`;
     rows.set(id, merge(rows.get(id), told, all));
   }
   return [...rows.values()];
@@ -19,18 +22,20 @@ export function effectsOf(lines: readonly string[], all: boolean): EffectRow[] {
 
 function merge(earlier: EffectRow | undefined, told: Told, all: boolean): EffectRow {
   const state = stateOf(told);
-  const isFlag = told.type === "late" || told.type === "contradiction";
+  const isFlag = FLAGS.includes(String(told.type));
+  const news = isFlag ? {} : told;
   const isOpenOnly = !all && told.capability === DISPATCH_CAPABILITY && state !== "unknown";
   return {
     effect_id: String(told.effect_id),
     stream: String(told.stream),
-    attempt: typeof told.attempt === "number" ? told.attempt : null,
-    capability: String(told.capability),
+    reported: isReport(told) ? 1 : 0,
+    attempt: earlier?.attempt ?? (typeof told.attempt === "number" ? told.attempt : null),
+    capability: earlier?.capability ?? String(told.capability),
     state: state ?? earlier?.state ?? null,
-    target: textOf(told.target) ?? earlier?.target ?? null,
-    cost: told.cost === undefined ? (earlier?.cost ?? null) : JSON.stringify(told.cost),
-    digest: textOf(told.digest) ?? earlier?.digest ?? null,
-    code: textOf(told.code),
+    target: textOf(news.target) ?? earlier?.target ?? null,
+    cost: news.cost === undefined ? (earlier?.cost ?? null) : JSON.stringify(news.cost),
+    digest: textOf(news.digest) ?? earlier?.digest ?? null,
+    code: state === null ? (earlier?.code ?? null) : textOf(told.code),
     intent_at: state === "intent" ? Number(told.at) : (earlier?.intent_at ?? null),
     changed_at: Number(told.at),
     flagged: isFlag || earlier?.flagged === 1 ? 1 : 0,
@@ -39,8 +44,13 @@ function merge(earlier: EffectRow | undefined, told: Told, all: boolean): Effect
   };
 }
 
-/** Null: the line tells no state. */
+function isReport({ type }: Told): boolean {
+  return type === "effect" || type === "effect-contradiction";
+}
+
+/** Null: the line tells no state. What contradicts an earlier truth says a phase and changes none. */
 function stateOf({ phase, type }: Told): string | null {
+  if (type === "effect-contradiction") return null;
   return textOf(phase) ?? (type === "unknown" ? "unknown" : null);
 }
 

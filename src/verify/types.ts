@@ -20,8 +20,15 @@ export type StoredNote = { note: string; row: { size: number; root: string } | n
 /** Entries before `until` were pruned, as the entry with index `entry` says. */
 export type PruneRow = { until: number; entry: number };
 
-/** A row of the effects table. `version`: sequence, in the effect's stream, of the last entry that is in the row. */
-export type EffectRow = { effectId: string; shard: string; stream: string; state: string; version: number };
+/** A row of the effects table. `isReported`: an origin told of it. `version`: sequence, in the effect's stream, of the last entry that is in the row. */
+export type EffectRow = {
+  effectId: string;
+  stream: string;
+  isReported: boolean;
+  shard: string;
+  state: string;
+  version: number;
+};
 
 /** Where a ledger is read from. Whatever can't be read throws `Unreadable`. */
 export interface Source {

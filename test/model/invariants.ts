@@ -210,6 +210,9 @@ function follow({ state, attempt }: Place, entry: Entry): Place | null {
       return state === "unknown" && entry.attempt === attempt ? { state, attempt } : null;
     case "purged":
       return state === "settled" || state === "released" ? { state: "absent", attempt } : null;
+    case "effect":
+    case "effect-contradiction":
+      return entry.attempt <= attempt ? { state, attempt } : null;
     case "late":
     case "contradiction":
       return { state, attempt };

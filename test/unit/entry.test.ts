@@ -14,8 +14,26 @@ const ORDER =
     " ",
   );
 
-const head = (type: EntryType) =>
-  `{"v":1,"at":1700000000123,"type":"${type}","stream":"${PLACE.stream}","seq":7,"prev":"${PLACE.prev}","effect_id":"ef_1","attempt":2,"capability":"origin.request"`;
+const BARE = {
+  capability: "payments.charge",
+  phase: "intent",
+  target: null,
+  cost: null,
+  digest: null,
+  code: null,
+} as const;
+const REPORTED = {
+  ...BARE,
+  phase: "failed",
+  target: "acct-1",
+  cost: { "money.eur": 12.5 },
+  digest: DIGEST,
+  code: "declined",
+} as const;
+
+const head = (type: EntryType) => headOf(type, "origin.request");
+const headOf = (type: EntryType, capability: string) =>
+  `{"v":1,"at":1700000000123,"type":"${type}","stream":"${PLACE.stream}","seq":7,"prev":"${PLACE.prev}","effect_id":"ef_1","attempt":2,"capability":"${capability}"`;
 
 /** One line of every type. The ledger hashes these bytes: a change here is a new format version. */
 const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
@@ -40,6 +58,14 @@ const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
   proposed: [
     { type: "proposed", actor: "operator:op1", ...ATTEMPT },
     `${head("proposed")},"actor":"operator:op1"}`,
+  ],
+  effect: [
+    { type: "effect", ...REPORTED, ...ATTEMPT },
+    `${headOf("effect", "payments.charge")},"phase":"failed","target":"acct-1","cost":{"money.eur":12.5},"digest":"${DIGEST}","code":"declined"}`,
+  ],
+  "effect-contradiction": [
+    { type: "effect-contradiction", ...BARE, ...ATTEMPT },
+    `${headOf("effect-contradiction", "payments.charge")},"phase":"intent"}`,
   ],
   purged: [{ type: "purged", ...ATTEMPT }, `${head("purged")}}`],
 };

@@ -196,6 +196,8 @@ describe("a record over any history", () => {
         for (const { type, effect, attempt } of after.entries) {
           // Of an older attempt only its executor knows the effect.
           if (type === "late") expect(event).toMatchObject({ do: "settle", effect, token: { n: attempt } });
+          // Reported effects have ids of their own.
+          else if (type === "effect") expect(event).toMatchObject({ do: "tell", attempt: { n: attempt } });
           else expect([effect, attempt]).toEqual([effect, attempts.get(effect)]);
         }
       };
@@ -263,7 +265,7 @@ describe("a record over any history", () => {
     const states = ["absent", "in-flight", "unknown", "settled", "released"];
     const answers =
       "run replay authorize mismatch in-flight expired unknown done lapsed fenced proposed stale";
-    const entries = "granted settled released unknown late contradiction proposed purged";
+    const entries = "granted settled released unknown late contradiction effect proposed purged";
     expect([...met].sort()).toEqual(
       [
         "next life",

@@ -127,7 +127,11 @@ describe("one home each", () => {
       /(?<![.\w])fetch\(/,
       /^src\/(wiring|gateway\/authorize|worker)\.ts|^src\/key\/key-object\.ts|^src\/(demo|verify\/sources)\//,
     ],
-    ["problem texts and statuses", /status: [45]\d\d\b/, /^src\/core\/problem\.ts|^src\/demo\//],
+    [
+      "problem texts and statuses",
+      /status: [45]\d\d\b/,
+      /^src\/core\/(problem|effect\/problems)\.ts|^src\/demo\//,
+    ],
   ];
 
   it.each(rows)("%s", (_what, banned, home) => {

@@ -1,18 +1,27 @@
 /**
- * The key object's storage: one value `record`, rows `body:n` of a large answer, one alarm. The only home of storage keys.
+ * The key object's storage: one value `record`, one value `effects` where an origin has reported any, rows `body:n` of a large answer, one alarm. The only home of storage keys.
  *
  * Every change is one `transactionSync`: load, step, store, arm. Nothing is awaited in between, so no other event can come
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
 import { acknowledge } from "../../core/close.ts";
+import {
+  type Attempt,
+  type Judged,
+  judgeReport,
+  type KnownEffect,
+  type Word,
+} from "../../core/effect/judge.ts";
 import type { Event } from "../../core/event.ts";
 import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
-import { ABSENT, type KeyRecord, type Token, tokenOf } from "../../core/record.ts";
+import { ABSENT, type KeyRecord, type LiveRecord, type Token, tokenOf } from "../../core/record.ts";
 import { alarmOf, type Step, step } from "../../core/step.ts";
 import { withoutEntries } from "../../core/transition.ts";
+import { decodeEffects } from "../effects/known.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
 const RECORD = "record";
+const EFFECTS = "effects";
 const rowKey = (index: number): string => `body:${index}`;
 
 export type Loaded = { kind: "readable"; record: KeyRecord } | { kind: "unreadable" };
@@ -22,6 +31,21 @@ export type Transacted =
   | { kind: "stepped"; before: KeyRecord; step: Step }
   | { kind: "unreadable" }
   | { kind: "failed"; cause: unknown };
+
+export type Stepped = Extract<Transacted, { kind: "stepped" }>;
+
+/** What became of a report that could be judged. */
+export type ReportTaken = {
+  kind: "told";
+  done: Stepped;
+  judged: Extract<Judged, { kind: "taken" }>;
+};
+
+/** Nothing of it was recorded. `stranger`: it is of no attempt of this life that may report. */
+export type ReportLeft =
+  | Extract<Judged, { kind: "refused" }>
+  | { kind: "stranger" }
+  | Exclude<Transacted, Stepped>;
 
 type Acknowledged = { inc: string; seq: number; head: string };
 
@@ -73,33 +97,67 @@ export class KeyStore {
    * runs. `rows` are stored with a record that names them. A record that would end here is left for `wipe`.
    */
   transact(event: Event, around: Around, rows: readonly ArrayBuffer[] = []): Transacted {
+    return this.#inTransaction(() => this.#apply(event, around, rows));
+  }
+
+  /** Judges a report by what is known of this life's effects, and tells what is new of it: both are written, or neither. */
+  tell(attempt: Attempt, report: readonly Word[], around: Around): ReportTaken | ReportLeft {
+    return this.#inTransaction<ReportTaken | ReportLeft>(() => {
+      const loaded = this.load();
+      if (loaded.kind === "unreadable") return loaded;
+      const { record } = loaded;
+      if (record.state === "absent") return { kind: "stranger" };
+      const known = decodeEffects(this.#storage.kv.get(EFFECTS), record.inc);
+      if (known === null) return { kind: "unreadable" };
+      const isCurrent = record.n === attempt.n && record.effect === attempt.effect;
+      const isKnown = known.attempts.some(({ n, effect }) => n === attempt.n && effect === attempt.effect);
+      if (!isCurrent && !isKnown) return { kind: "stranger" };
+      const judged = judgeReport(known, attempt, report);
+      if (judged.kind === "refused") return judged;
+      const done = this.#apply({ do: "tell", attempt, noted: judged.noted }, around, []);
+      if (done.kind !== "stepped") return done;
+      if (done.step.answer.kind === "done" && judged.noted.length > 0) {
+        this.#storage.kv.put(EFFECTS, judged.known);
+      }
+      return { kind: "told", done, judged };
+    });
+  }
+
+  /** The reported effects of a record's life, in the order in which they were first told. */
+  readEffects(record: LiveRecord): readonly KnownEffect[] {
+    return decodeEffects(this.#storage.kv.get(EFFECTS), record.inc)?.effects ?? [];
+  }
+
+  #inTransaction<Result>(act: () => Result): Result | { kind: "failed"; cause: unknown } {
     try {
-      return this.#storage.transactionSync(() => {
-        const loaded = this.load();
-        if (loaded.kind === "unreadable") return loaded;
-        const before = loaded.record;
-        const now = Date.now();
-        const attended = isOrphaned(before, around.isRunning)
-          ? step(before, { do: "orphan" }, now).record
-          : before;
-        const stepped = step(attended, event, now);
-        const isChanged = stepped.record !== before;
-        const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
-        if (isChanged && record.state !== "absent") {
-          if (stepped.answer.kind === "done") {
-            rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
-          }
-          this.#storage.kv.put(RECORD, encodeRecord(record));
-        }
-        // A key that was never used has no alarm; of one that was, an unchanged record leaves it to `healAlarm`.
-        if (before.state === "absent") this.#armed ??= null;
-        if (isChanged || this.#armed !== undefined) this.#arm(alarmOf(record));
-        return { kind: "stepped", before, step: stepped };
-      });
+      return this.#storage.transactionSync(act);
     } catch (cause) {
       this.#armed = undefined;
       return { kind: "failed", cause };
     }
+  }
+
+  #apply(event: Event, around: Around, rows: readonly ArrayBuffer[]): Transacted {
+    const loaded = this.load();
+    if (loaded.kind === "unreadable") return loaded;
+    const before = loaded.record;
+    const now = Date.now();
+    const attended = isOrphaned(before, around.isRunning)
+      ? step(before, { do: "orphan" }, now).record
+      : before;
+    const stepped = step(attended, event, now);
+    const isChanged = stepped.record !== before;
+    const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
+    if (isChanged && record.state !== "absent") {
+      if (stepped.answer.kind === "done") {
+        rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
+      }
+      this.#storage.kv.put(RECORD, encodeRecord(record));
+    }
+    // A key that was never used has no alarm; of one that was, an unchanged record leaves it to `healAlarm`.
+    if (before.state === "absent") this.#armed ??= null;
+    if (isChanged || this.#armed !== undefined) this.#arm(alarmOf(record));
+    return { kind: "stepped", before, step: stepped };
   }
 
   readRow(index: number): ArrayBuffer | undefined {

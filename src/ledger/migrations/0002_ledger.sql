@@ -30,11 +30,12 @@ CREATE TABLE checkpoints (
   PRIMARY KEY (shard, size)
 ) WITHOUT ROWID;
 
--- One row per effect. `version` is the sequence, in the effect's stream, of the last entry that is in the row; `flagged` counts
+-- One row per effect; `reported` is 1 where an origin told of it and 0 for the gateway's own dispatches. `version` is the sequence, in the effect's stream, of the last entry that is in the row; `flagged` counts
 -- entries that contradict it. Times in milliseconds; null: not known.
 CREATE TABLE effects (
   effect_id TEXT NOT NULL,
   stream TEXT NOT NULL,
+  reported INTEGER NOT NULL DEFAULT 0,
   shard TEXT NOT NULL,
   attempt INTEGER,
   capability TEXT NOT NULL,
@@ -47,10 +48,10 @@ CREATE TABLE effects (
   changed_at INTEGER NOT NULL,
   flagged INTEGER NOT NULL DEFAULT 0,
   version INTEGER NOT NULL,
-  PRIMARY KEY (effect_id, stream)
+  PRIMARY KEY (effect_id, stream, reported)
 ) WITHOUT ROWID;
 
-CREATE INDEX effects_open ON effects (changed_at, effect_id) WHERE state IN ('intent', 'unknown');
+CREATE INDEX effects_open ON effects (changed_at, effect_id, stream, reported) WHERE state IN ('intent', 'unknown');
 
 -- What was deleted under which entry: bundles with entries before `until`. `entry` is the index of the prune entry.
 CREATE TABLE prunes (

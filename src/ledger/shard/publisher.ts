@@ -11,7 +11,7 @@
  */
 import { encodeUtf8, sha256Hex, toHex } from "../../core/bytes.ts";
 import { EMPTY_FRONTIER, extendFrontier, type Hash, rootOf } from "../../core/log/tree.ts";
-import { BUNDLE_LINES, BUNDLES_PER_WRITE, D1_TIMEOUT_MS } from "../bounds.ts";
+import { BATCH_CHARS_MAX, BUNDLE_LINES, BUNDLES_PER_WRITE, D1_TIMEOUT_MS } from "../bounds.ts";
 import { type Bundle, type BundleHashes, type Written, writeCheckpoint, writeChunk } from "../d1.ts";
 import { effectsOf } from "../effects.ts";
 import { hashNode } from "../hashing.ts";
@@ -77,9 +77,12 @@ async function writeLines(
   }
   while (cursor < size) {
     const first = cursor - (cursor % BUNDLE_LINES);
-    const to = Math.min(first + BUNDLES_PER_WRITE * BUNDLE_LINES, size);
-    const { lines, leaves } = store.readStaged(first, to);
-    if (lines.length !== to - first) throw new Error("staged lines are missing");
+    const most = Math.min(first + BUNDLES_PER_WRITE * BUNDLE_LINES, size);
+    const staged = store.readStaged(first, most);
+    if (staged.lines.length !== most - first) throw new Error("staged lines are missing");
+    const lines = takeFitting(staged.lines);
+    const leaves = staged.leaves.slice(0, lines.length);
+    const to = first + lines.length;
     const effects = effectsOf(lines.slice(cursor - first), how.allEffects);
     const made = await makeBundles(first, lines, leaves);
     const written = await withinTime(writeChunk(database, how.shard, { ...made, effects }), D1_TIMEOUT_MS);
@@ -88,6 +91,17 @@ async function writeLines(
     cursor = to;
   }
   return { kind: "written" };
+}
+
+/** As many whole bundles as one write may carry, and at least one. */
+function takeFitting(lines: readonly string[]): readonly string[] {
+  let chars = 0;
+  const over = lines.findIndex((line) => {
+    chars += line.length;
+    return chars > BATCH_CHARS_MAX;
+  });
+  if (over === -1) return lines;
+  return lines.slice(0, Math.max(over - (over % BUNDLE_LINES), BUNDLE_LINES));
 }
 
 async function makeBundles(

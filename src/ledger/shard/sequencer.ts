@@ -4,7 +4,7 @@
  */
 import { STREAM_START } from "../../core/entry.ts";
 import { extendFrontier, type Frontier } from "../../core/log/tree.ts";
-import { BATCH_LINES_MAX, GATHER_MS } from "../bounds.ts";
+import { BATCH_CHARS_MAX, BATCH_LINES_MAX, GATHER_MS } from "../bounds.ts";
 import { hashLeaf, hashNode, isEntryText, placeLine } from "../hashing.ts";
 import type { PlacedLine, ShardStore, StreamRow } from "./store.ts";
 
@@ -92,9 +92,11 @@ export class Sequencer {
 
   #takeBatch(): Waiting[] {
     let lines = 0;
+    let chars = 0;
     const full = this.#waiting.findIndex(({ delivery }) => {
       lines += delivery.lines.length;
-      return lines > BATCH_LINES_MAX;
+      for (const { text } of delivery.lines) chars += text.length;
+      return lines > BATCH_LINES_MAX || chars > BATCH_CHARS_MAX;
     });
     return this.#waiting.splice(0, full === -1 ? this.#waiting.length : Math.max(full, 1));
   }

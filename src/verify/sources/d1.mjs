@@ -21,8 +21,8 @@ const SHARDS =
   "SELECT shard FROM bundles UNION SELECT shard FROM hashes UNION SELECT shard FROM checkpoints UNION SELECT shard FROM prunes";
 const CHECKPOINTS = `SELECT size, root, note FROM checkpoints WHERE shard = ?1 AND size > ?2 ORDER BY size LIMIT ${ROWS_PER_READ}`;
 const PRUNES = `SELECT until, entry FROM prunes WHERE shard = ?1 AND until > ?2 ORDER BY until LIMIT ${ROWS_PER_READ}`;
-const EFFECTS = `SELECT effect_id, stream, shard, state, version FROM effects WHERE (effect_id, stream) > (?1, ?2)
-  ORDER BY effect_id, stream LIMIT ${ROWS_PER_READ}`;
+const EFFECTS = `SELECT effect_id, stream, reported, shard, state, version FROM effects
+  WHERE (effect_id, stream, reported) > (?1, ?2, ?3) ORDER BY effect_id, stream, reported LIMIT ${ROWS_PER_READ}`;
 
 /**
  * Opens a file, or the one file with a ledger below a folder.
@@ -109,12 +109,12 @@ export function readDatabase(database) {
     proof: async () => null,
     consistency: async () => null,
     effects: async function* () {
-      for (let last = ["", ""]; ; ) {
+      for (let last = /** @type {(string | number)[]} */ (["", "", 0]); ; ) {
         const page = rows(EFFECTS, ...last).map(readEffect);
         yield* page;
         const end = page.at(-1);
         if (end === undefined) return;
-        last = [end.effectId, end.stream];
+        last = [end.effectId, end.stream, end.isReported ? 1 : 0];
       }
     },
     close: async () => database.close(),
@@ -158,10 +158,11 @@ function readPrune({ until, entry }) {
  * @param {Record<string, unknown>} row
  * @returns {EffectRow}
  */
-function readEffect({ effect_id, stream, shard, state, version }) {
+function readEffect({ effect_id, stream, reported, shard, state, version }) {
   return {
     effectId: String(effect_id),
     stream: String(stream),
+    isReported: Number(reported) === 1,
     shard: String(shard),
     state: String(state),
     version: Number(version),

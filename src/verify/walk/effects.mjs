@@ -7,7 +7,15 @@ import { hashBytes } from "../tree.mjs";
 
 const STATES = ["", "intent", "committed", "failed", "compensated", "unknown"];
 const INTENT = 1;
+const REPORT = "effect";
 const SHORT_DIGITS = 32;
+
+/** Phases of a reported effect, by what was told of it before. */
+const NEXT = /** @type {Record<string, string[]>} */ ({
+  "": ["intent"],
+  intent: ["committed", "failed"],
+  committed: ["compensated"],
+});
 
 /** Current attempts stand in the table of streams; what is told of others, and of effects that origins report, is kept here. */
 export class EffectCheck {
@@ -19,11 +27,13 @@ export class EffectCheck {
    * @param {StreamTable} row
    * @param {Line} line
    * @param {boolean} isKnown
+   * @returns {string | null} Why a reported effect can't have gone on like this, null when it can.
    */
   take(row, line, isKnown) {
     if (!isKnown) row.isPartial = true;
     const { type, stream, effectId, seq, phase } = line;
-    if (effectId === undefined || type === "purged") return;
+    if (effectId === undefined || type === "purged") return null;
+    if (isReport(type)) return this.#takeReport(row, line, effectId);
     const told = STATES.indexOf(phase ?? (type === "unknown" ? "unknown" : ""));
     if (type === "granted") {
       if (row.told > 0) this.#others.set(`${stream} ${row.effect}`, { told: row.told, version: row.version });
@@ -37,6 +47,27 @@ export class EffectCheck {
       const earlier = this.#others.get(id);
       this.#others.set(id, { told: told > 0 ? told : (earlier?.told ?? INTENT), version: seq });
     }
+    return null;
+  }
+
+  /**
+   * @param {StreamTable} row
+   * @param {Line} line
+   * @param {string} effectId
+   * @returns {string | null}
+   */
+  #takeReport(row, { type, stream, seq, phase = "" }, effectId) {
+    const id = idOf(stream, effectId, true);
+    const earlier = this.#others.get(id);
+    const before = STATES[earlier?.told ?? 0] ?? "";
+    const isNews = type === REPORT;
+    const told = isNews ? STATES.indexOf(phase) : (earlier?.told ?? INTENT);
+    this.#others.set(id, { told, version: seq });
+    // What was told of it before may be pruned.
+    if (row.isPartial && earlier === undefined) return null;
+    if (!isNews) return earlier === undefined ? "a report contradicts what was never reported" : null;
+    if (NEXT[before]?.includes(phase)) return null;
+    return `an effect is reported ${phase} ${before === "" ? "before its intent" : `after ${before}`}`;
   }
 
   /**
@@ -61,7 +92,7 @@ export class EffectCheck {
    * @param {ShardReport[]} shards
    * @returns {Finding | null}
    */
-  #judge({ effectId, stream, shard, state, version }, streams, shards) {
+  #judge({ effectId, stream, isReported, shard, state, version }, streams, shards) {
     const report = shards.find((candidate) => candidate.shard === shard);
     if (!streams.has(stream)) {
       // All its entries may be pruned.
@@ -74,8 +105,8 @@ export class EffectCheck {
       };
     }
     if (streams.isPartial) return null;
-    const isCurrent = streams.told > 0 && streams.isKept("effect", effectId);
-    const known = isCurrent ? streams : this.#others.get(idOf(stream, effectId));
+    const isCurrent = !isReported && streams.told > 0 && streams.isKept("effect", effectId);
+    const known = isCurrent ? streams : this.#others.get(idOf(stream, effectId, isReported));
     const index = streams.index;
     const home = shards[streams.shard]?.shard ?? shard;
     if (known === undefined)
@@ -87,10 +118,16 @@ export class EffectCheck {
   }
 }
 
+/** @param {string} type */
+function isReport(type) {
+  return type === REPORT || type === "effect-contradiction";
+}
+
 /**
  * @param {string} stream
  * @param {string} effectId
+ * @param {boolean} isReported Dispatches and what origins report have ids of their own.
  */
-function idOf(stream, effectId) {
-  return `${stream} ${hashBytes(Buffer.from(effectId)).toString("hex").slice(0, SHORT_DIGITS)}`;
+function idOf(stream, effectId, isReported = false) {
+  return `${stream}${isReported ? "+" : " "}${hashBytes(Buffer.from(effectId)).toString("hex").slice(0, SHORT_DIGITS)}`;
 }

@@ -6,7 +6,7 @@
  *                 │   └─▶ unknown ─▶ settled, released, or (where repeats are harmless) granted n+1
  *                 └─▶ released ─▶ granted n+1, or purged
  *
- * A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`: they change nothing.
+ * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`: they change nothing.
  */
 
 import { hashBytes } from "../tree.mjs";
@@ -46,6 +46,16 @@ const EVIDENCE_BY = /** @type {Record<string, string[]>} */ ({
   operator: ["operator"],
 });
 
+const LIVE = [IN_FLIGHT, UNKNOWN, SETTLED, RELEASED];
+/** What an origin says of effects of its own: they have a capability that is not a dispatch's, and any phase. */
+const REPORT = {
+  from: LIVE,
+  to: null,
+  phase: "any",
+  must: [],
+  may: ["target", "cost", "digest", "code"],
+};
+
 /**
  * What each type of entry is. `from`: states it may come in; `to`: the state after it, null: the same; `phase`: what it tells of the
  * dispatch; `must` and `may`: members beside those that every entry has.
@@ -78,6 +88,8 @@ const TYPES = {
   contradiction: { from: [SETTLED, RELEASED], to: null, phase: undefined, must: [], may: ["answerDigest"] },
   proposed: { from: [UNKNOWN], to: null, phase: undefined, must: ["actor"], may: [] },
   purged: { from: [SETTLED, RELEASED], to: PURGED, phase: undefined, must: [], may: [] },
+  effect: REPORT,
+  "effect-contradiction": REPORT,
 };
 
 const OPTIONAL = /** @type {const} */ ([
@@ -148,8 +160,11 @@ function ownStream(shard) {
  */
 function judgeMembers(line, { phase, must, may }) {
   if (line.effectId === undefined || line.attempt === undefined) return `${line.type} names no attempt`;
-  if (line.capability !== DISPATCH) return `${line.type} is not of a dispatch`;
-  if (line.phase !== phase) return `${line.type} tells a phase that is not its own`;
+  if (phase === "any") {
+    const isOwn = line.capability === undefined || [DISPATCH, PRUNING].includes(line.capability);
+    if (isOwn || line.phase === undefined) return `${line.type} is not of an effect that was reported`;
+  } else if (line.capability !== DISPATCH) return `${line.type} is not of a dispatch`;
+  else if (line.phase !== phase) return `${line.type} tells a phase that is not its own`;
   for (const name of OPTIONAL) {
     const isThere = line[name] !== undefined;
     if (!isThere && must.includes(name)) return `${line.type} has no ${name}`;
@@ -178,6 +193,9 @@ function judgeMove(row, line, { from }) {
     return state !== NEW && row.isKept("effect", line.effectId ?? "")
       ? "two attempts have one effect id"
       : null;
+  }
+  if (TYPES[line.type] === REPORT) {
+    return (line.attempt ?? 0) > row.attempt ? `${line.type} of an attempt that was not granted` : null;
   }
   const isCurrent = line.attempt === row.attempt && row.isKept("effect", line.effectId ?? "");
   if (line.type === "late") return isCurrent ? "the current attempt can't be late" : null;

@@ -47,8 +47,8 @@ export class LineCheck {
       bracket.suspect("chain", index, "the stream has entries in another shard");
     }
     if (isKnown) this.#chain(bytes, line, wasSeen, bracket);
-    effects.take(streams, line, isKnown);
-    const why = judgeLine(streams, line, isKnown) ?? this.#prunes.take(line);
+    const untold = effects.take(streams, line, isKnown);
+    const why = judgeLine(streams, line, isKnown) ?? untold ?? this.#prunes.take(line);
     if (why !== null) bracket.suspect("legality", index, why);
     streams.seq = line.seq;
     streams.shard = number;

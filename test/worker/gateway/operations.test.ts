@@ -26,7 +26,14 @@ describe("the state of an operation", () => {
       created_at: time(START),
       changed_at: time(START),
       expires_at: time(START + 24 * HOUR),
-      effects: [{ effect_id: origin.arrivals[0]?.headers.get("Effect-Id"), attempt: 1, state: "committed" }],
+      effects: [
+        {
+          effect_id: origin.arrivals[0]?.headers.get("Effect-Id"),
+          attempt: 1,
+          capability: "origin.request",
+          state: "committed",
+        },
+      ],
     });
     expect(origin.count).toBe(1);
   });

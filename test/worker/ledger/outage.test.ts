@@ -175,6 +175,7 @@ describe("FR-071 what is read back", () => {
       expect(row).toEqual({
         effect_id: lines[0]?.effect_id,
         stream: lines[0]?.stream,
+        reported: 0,
         shard: lines[0]?.shard,
         attempt: 1,
         capability: "origin.request",
