@@ -77,6 +77,8 @@ function bindGateway(routes, origin) {
     ...config.vars,
     // A log line costs as much as some of the rows; one row measures it by itself.
     LOG_REQUESTS: "problems",
+    // The floors keep no ledger; one row measures it by itself.
+    LEDGER_SINKS: '["none"]',
     ...origin,
     ROUTES: JSON.stringify(routes),
     NAMING_KEY: secret(),
