@@ -99,6 +99,15 @@ describe("documents", () => {
     expect(missing).toEqual([]);
   });
 
+  it("test/README.md names only tests that exist", () => {
+    const text = readFileSync(join(ROOT, "test/README.md"), "utf8");
+    const files = readdirSync(join(ROOT, "test"), { recursive: true }).map(String);
+    const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = ""]) => path);
+
+    expect(named.length).toBeGreaterThan(30);
+    expect(named.filter((path) => !files.some((file) => file.endsWith(`/${path}`)))).toEqual([]);
+  });
+
   it("decisions are numbered without a gap", () => {
     const numbers = readdirSync(join(ROOT, "src/docs/decisions")).map((name) => Number(name.slice(0, 4)));
 
