@@ -231,7 +231,8 @@ function termsOf(policy: RoutePolicy, executor: Terms["executor"]): Terms {
     fingerprint: nameRule(policy.fingerprint),
     executor,
     onCrash: policy.onCrash,
-    probeDelayMs: policy.probe?.originDelayMsMax ?? null,
+    // Nothing asks the origin in this version: a due time for it would only ring an alarm for ever.
+    probeDelayMs: null,
     windowMs: policy.windowMs,
     quarantineMs: policy.quarantineMs,
     leaseMs: Math.min(policy.originTimeoutMs + SETTLE_MARGIN_MS, LEASE_MS_MAX),

@@ -148,6 +148,21 @@ describe("the alarm", () => {
     }
   });
 
+  it("does not ring for an unknown outcome that nobody is asked about", async () => {
+    stopClock();
+    mockOrigin(() => new Response(null, { status: 502 }));
+    const response = await post("/probe", makeKey());
+    const stub = keyObject(operationOf(response));
+    await expectProblem(response, "outcome-unknown", 502);
+    await settleDown();
+    for (let run = 0; run < 3; run++) {
+      advanceClock(HOUR);
+      await runDurableObjectAlarm(stub);
+    }
+    expect((await readTraces(stub)).alarm).toBeNull();
+    expect((await readRecord(stub)).state).toBe("unknown");
+  });
+
   it.each<[string, (key: string, operation: string) => Promise<Response>]>([
     ["replay", (key) => post("/short", key)],
     ["refusal", (key) => post("/short", key, { body: "another" })],
