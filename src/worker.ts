@@ -19,18 +19,21 @@ const DEFAULT_PREFIX = "/_oncegate";
 
 export class KeyObject extends KeyObjectShell<Env> {
   protected override async parts(): Promise<KeyParts> {
-    const wiring = wired(this.env) ?? (await wire(this.env));
-    if (wiring.kind === "misconfigured") throw new Error("misconfigured");
-    return wiring.keyParts;
+    return (await soundWiring(this.env)).keyParts;
   }
 }
 
 export class LedgerObject extends LedgerObjectShell<Env> {
   protected override async parts(): Promise<LedgerParts> {
-    const wiring = wired(this.env) ?? (await wire(this.env));
-    if (wiring.kind === "misconfigured") throw new Error("misconfigured");
-    return wiring.ledgerParts;
+    return (await soundWiring(this.env)).ledgerParts;
   }
+}
+
+/** Rejects while the deployment is misconfigured: an object then does nothing. */
+async function soundWiring(env: Env): Promise<Sound> {
+  const wiring = wired(env) ?? (await wire(env));
+  if (wiring.kind === "misconfigured") throw new Error("misconfigured");
+  return wiring;
 }
 
 async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {

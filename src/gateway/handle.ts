@@ -1,6 +1,7 @@
 /** The main path: one guarded request from admission to answer. Steps are those of the map in `src/README.md`. */
 
 import type { Pairs } from "../core/http/headers.ts";
+import type { TargetReading } from "../core/http/target.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type { KeyPort, Submitted } from "../core/ports.ts";
 import { type Problem, problem } from "../core/problem.ts";
@@ -24,8 +25,14 @@ import {
 /** What a request came to, for its log line and the counters. Route and operation are ids, not the client's words. */
 export type Handled = { response: Response; mark: Mark | "passed"; route: string; operation: string };
 
-export async function handle(request: Request, gateway: Gateway, keys: KeyPort): Promise<Handled> {
-  const routed = gateway.match(request.method, request.url);
+/** `target` is the request's own, read once. */
+export async function handle(
+  request: Request,
+  target: TargetReading,
+  gateway: Gateway,
+  keys: KeyPort,
+): Promise<Handled> {
+  const routed = gateway.match(request.method, target);
   if (routed.kind === "refused") return refuse(request, gateway, problem("target-refused"), "");
   if (routed.kind === "pass") {
     const response = await passUnguarded(request, gateway, routed.path + routed.search, { isMarked: false });

@@ -1,6 +1,6 @@
 /** The route table: the gateway's own endpoints, then everything else, which is guarded traffic. One catch for defects. */
 import { type IRequest, Router } from "itty-router";
-import { readTarget } from "../core/http/target.ts";
+import { readTarget, type TargetReading } from "../core/http/target.ts";
 import type { KeyPort } from "../core/ports.ts";
 import { problem } from "../core/problem.ts";
 import { nameOf } from "../report.ts";
@@ -51,9 +51,10 @@ export function makeRouter(prefix: string): Serve {
     try {
       const preflight = answerPreflight(request, gateway.config.corsOrigins);
       if (preflight !== null) return preflight;
-      const response = isOwn(request.url, prefix)
+      const target = readTarget(request.url);
+      const response = isOwn(target, prefix)
         ? ((await own.fetch(request, visit)) ?? replyProblem(problem("not-found"), prefix, null))
-        : await serveTraffic(request, visit);
+        : await serveTraffic(request, target, visit);
       return withCors(response, request, gateway.config.corsOrigins);
     } catch (error) {
       const incident = crypto.randomUUID();
@@ -76,9 +77,13 @@ const QUIET_MARKS: ReadonlySet<string> = new Set([
   "passed",
 ]);
 
-async function serveTraffic(request: Request, { gateway, keys }: Visit): Promise<Response> {
+async function serveTraffic(
+  request: Request,
+  target: TargetReading,
+  { gateway, keys }: Visit,
+): Promise<Response> {
   const startedAt = Date.now();
-  const handled = await handle(request, gateway, keys);
+  const handled = await handle(request, target, gateway, keys);
   gateway.counters.count(handled);
   const { mark, route, operation, response } = handled;
   if (gateway.config.logRequests === "all" || !QUIET_MARKS.has(mark)) {
@@ -94,8 +99,7 @@ async function serveTraffic(request: Request, { gateway, keys }: Visit): Promise
 }
 
 /** The target has one reading, and its path starts with the prefix as a whole segment. Any other goes where it is refused. */
-function isOwn(url: string, prefix: string): boolean {
-  const target = readTarget(url);
+function isOwn(target: TargetReading, prefix: string): boolean {
   if (target.kind === "refused") return false;
   const { path } = target;
   return path.startsWith(prefix) && /^([/?]|$)/.test(path.slice(prefix.length));

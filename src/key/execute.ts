@@ -24,6 +24,7 @@ import type {
 import { lostAnswer, problem } from "../core/problem.ts";
 import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
+import { refuseNotKept } from "./local-claim.ts";
 import { type PassEnd, passOn } from "./pass-on.ts";
 
 export type Executor = {
@@ -148,8 +149,7 @@ async function keepNothing(run: Run, came: Whole): Promise<Submitted> {
   const settling = await run.executor.claim.settle(run.grant, answer, run.operation);
   if (settling.kind === "fenced") return claimLost();
   if (settling.kind === "failed") return reportLost(run, "store-failed");
-  const extras = { answer_status: answer.status, answer_size: answer.size, answer_digest: answer.digest };
-  return { kind: "refused", problem: problem("answer-not-kept", null, extras) };
+  return refuseNotKept(answer);
 }
 
 type NotKept = Extract<FreshAnswer, { kind: "not-kept" }>;

@@ -169,10 +169,7 @@ export class LocalClaim implements Claim {
   async #replay(settled: Settled, operation: Operation): Promise<Begun> {
     const { answer } = settled;
     if (answer.kind === "lost") return { kind: "refused", problem: problem("answer-not-kept") };
-    if (answer.kind === "not-kept") {
-      const extras = { answer_status: answer.status, answer_size: answer.size, answer_digest: answer.digest };
-      return { kind: "refused", problem: problem("answer-not-kept", null, extras) };
-    }
+    if (answer.kind === "not-kept") return refuseNotKept(answer);
     const given = this.#keeper.opened.find(settled) ?? (await this.#open(settled, answer, operation));
     if (given === null) return refuseStore();
     // The same call made again, because its reply was lost, is the one that executed.
@@ -247,4 +244,11 @@ function randomHex(): string {
 
 export function refuseStore(): Extract<Submitted, { kind: "refused" }> {
   return { kind: "refused", problem: problem("store-unavailable", RETRY_STORE_S) };
+}
+
+/** Tells what is still known of an answer that was not kept. */
+export function refuseNotKept(answer: { status: number; size: number; digest: string }): Submitted {
+  const { status, size, digest } = answer;
+  const extras = { answer_status: status, answer_size: size, answer_digest: digest };
+  return { kind: "refused", problem: problem("answer-not-kept", null, extras) };
 }
