@@ -2,37 +2,17 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
 import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
-import { expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
+import { expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
 import { linesOf } from "../support/log.ts";
+import { losePayment } from "../support/lost.ts";
 import { keyObject, macs, readRecord } from "../support/object.ts";
 import { type Answerer, answerCreated } from "../support/origin.ts";
-import {
-  committed,
-  cutLine,
-  mockProbedOrigin,
-  type ProbedOrigin,
-  say,
-  type Words,
-} from "../support/probed-origin.ts";
+import { committed, cutLine, mockProbedOrigin, say, type Words } from "../support/probed-origin.ts";
 
 beforeEach(() => {
   stopClock();
   vi.spyOn(ProbeBudget.prototype, "take").mockReturnValue(true);
 });
-
-type Lost = { origin: ProbedOrigin; words: Words; key: string; operation: string };
-
-/** A payment whose answer was lost. From then on the origin does as `words` say. */
-async function losePayment(route: string, words: Words): Promise<Lost> {
-  const live: Words = { pay: cutLine };
-  const origin = mockProbedOrigin(live);
-  const key = makeKey();
-  const first = await post(`/${route}`, key);
-  const operation = operationOf(first);
-  await expectProblem(first, "outcome-unknown", 502);
-  Object.assign(live, words);
-  return { origin, words: live, key, operation };
-}
 
 describe.each(["", "-worker"])(
   "a retry of an operation whose outcome is unknown (executor%s)",
