@@ -99,6 +99,7 @@ describe("a lease that is lost", () => {
       });
     expect(await world.run()).toMatchObject({ ended: "lease-lost", handled: 0, failed: 0 });
     expect(stopped).toEqual([true]);
+    expect(world.calls).not.toContain("checkpoint");
     expect(world.kept.verdicts.size).toBe(0);
   });
 

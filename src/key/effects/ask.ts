@@ -12,7 +12,10 @@ export async function askAttempt(keeper: Keeper, parts: InquiryParts, effect: st
   const stored = keeper.store.load();
   if (stored.kind === "unreadable") return { kind: "unavailable" };
   if (stored.record.state === "absent") return { kind: "stranger" };
+  const known = attest(stored.record, effect);
   await keeper.tick(parts);
+  // What was known may have come to the end of its time just now, and be wiped.
+  if (known.kind === "closed") return known;
   const ticked = keeper.store.load();
   if (ticked.kind === "readable" && isUnknown(ticked.record, effect)) await inquire(keeper, parts, null);
   const left = keeper.store.load();

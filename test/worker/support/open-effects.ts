@@ -72,19 +72,21 @@ export class StillTime implements Time {
     });
 }
 
-/** A store whose holder dies when it has made so many checkpoints: it never hears of the next one. */
-export function dieAfter(store: LeaseStore, checkpoints: number, died: () => void): LeaseStore {
+/** A store whose holder dies when it has made so many checkpoints: it never hears of the next one. `died` resolves then. */
+export function dieAfter(real: LeaseStore, checkpoints: number): { store: LeaseStore; died: Promise<void> } {
+  const { promise: died, resolve } = Promise.withResolvers<void>();
   let made = 0;
   const dead = new Promise<never>(() => undefined);
-  return {
-    ...store,
+  const store: LeaseStore = {
+    ...real,
     checkpoint(held, kept) {
       made += 1;
-      if (made <= checkpoints) return store.checkpoint(held, kept);
-      died();
+      if (made <= checkpoints) return real.checkpoint(held, kept);
+      resolve();
       return dead;
     },
   };
+  return { store, died };
 }
 
 export function findingsIn(events: readonly RunEvent[]): number {
