@@ -1,14 +1,21 @@
 /** What wrangler deploys. Wires ports and decides nothing. */
+import { OPERATOR_RUN_MS_MAX, RUN_MS_MAX } from "./core/limits.ts";
+import type { KeyPort } from "./core/ports.ts";
 import { problem } from "./core/problem.ts";
 import type { Env } from "./env.ts";
+import { writeOperationId } from "./gateway/operation-id.ts";
 import { replyProblem } from "./gateway/reply.ts";
 import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
+import { readOverview, scanStale } from "./ledger/d1-findings.ts";
+import { openLeases } from "./ledger/d1-lease.ts";
 import { answerLedger, type LedgerDesk } from "./ledger/read/endpoints.ts";
 import { LedgerObjectShell } from "./ledger/shard/ledger-object.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
-import { answerOperator, refuseStranger } from "./operator/endpoints.ts";
+import { answerOperator, type OperatorDesk, refuseStranger } from "./operator/endpoints.ts";
+import type { ReconciliationAccess } from "./operator/reconciliation.ts";
+import { reconcileStale, STALE_EFFECTS, type StaleParts } from "./reconcile/stale-effects.ts";
 import { nameOf, report } from "./report.ts";
 import { type Sound, type Wiring, wire, wired } from "./wiring.ts";
 
@@ -50,7 +57,7 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     gateway: wiring.gateway,
     keys,
     isDatabaseUp: () => isDatabaseUp(env.DB),
-    operator: (asked) => answerOperator(asked, deskOf(wiring)),
+    operator: (asked) => answerOperator(asked, operatorDeskOf(wiring, keys, ctx)),
     ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),
   });
 }
@@ -70,7 +77,48 @@ function ledgerDeskOf(wiring: Sound, env: Env): LedgerDesk {
   };
 }
 
-function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {
+function operatorDeskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDesk {
+  const desk = deskOf(wiring);
+  const { database } = wiring.ledgerParts;
+  const access = database === null ? null : accessOf(database, keys, ctx);
+  const { keyParts, config } = wiring;
+  const operationId = (name: string): Promise<string> => writeOperationId(name, keyParts.keyring);
+  const { sinks } = config.ledger;
+  return { ...desk, reconciliation: { sinks, access, operationId, refuse: desk.refuse } };
+}
+
+function accessOf(database: D1Database, keys: KeyPort, ctx: ExecutionContext): ReconciliationAccess {
+  return {
+    read: () => readOverview(database, STALE_EFFECTS, Date.now()),
+    run: (startedBy) => {
+      const abort = AbortSignal.timeout(OPERATOR_RUN_MS_MAX);
+      const run = reconcileStale(stalePartsOf(database, keys), startedBy, abort);
+      // An operator who leaves ends nothing: the lease is given back.
+      ctx.waitUntil(run);
+      return run;
+    },
+  };
+}
+
+function stalePartsOf(database: D1Database, keys: KeyPort): StaleParts {
+  return {
+    leases: openLeases(database),
+    scan: (after, staleBefore, limit) => scanStale(database, STALE_EFFECTS, after, staleBefore, limit),
+    keys,
+    report,
+  };
+}
+
+/** The cron. Where D1 is no sink nobody knows which effects are open, and there is nothing to do. */
+async function reconcileByCron(_event: ScheduledController, env: Env, ctx: ExecutionContext): Promise<void> {
+  const wiring = await soundWiring(env);
+  const { database } = wiring.ledgerParts;
+  if (database === null) return;
+  const keys = openKeyPort(env.KEYS, wiring.origin, report, (work) => ctx.waitUntil(work));
+  await reconcileStale(stalePartsOf(database, keys), "cron", AbortSignal.timeout(RUN_MS_MAX));
+}
+
+function deskOf(wiring: Sound): Omit<OperatorDesk, "reconciliation"> {
   const { gateway, config, isolate } = wiring;
   return {
     operators: config.secrets.operators,
@@ -82,4 +130,5 @@ function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {
 
 export default {
   fetch: serve,
+  scheduled: reconcileByCron,
 } satisfies ExportedHandler<Env>;

@@ -61,7 +61,17 @@ export interface KeyPort {
   look(name: string, waitMs: number): Promise<Look>;
   /** Records a report of effects of one attempt: all of it or nothing. */
   tell(attempt: Attempt, report: readonly Told[]): Promise<Telling>;
+  /** Has the key attend to itself, and its origin asked where an outcome is unknown, then say what became of one attempt. */
+  ask(name: string, effect: string): Promise<Attested>;
 }
+
+/** What a key says of one attempt. */
+export type Attested =
+  | { kind: "closed"; state: "committed" | "failed" }
+  | { kind: "open"; state: "in-flight" | "unknown" }
+  /** No such attempt is kept as the current one. */
+  | { kind: "stranger" }
+  | { kind: "unavailable" };
 
 /** What became of a report. Numbers of entries: newly recorded, known before, and of the new ones those that contradict. */
 export type Telling =

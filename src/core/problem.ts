@@ -5,6 +5,7 @@
  */
 import { effectProblems } from "./effect/problems.ts";
 import type { ReportField } from "./effect/report.ts";
+import { reconcileProblems } from "./reconcile/problems.ts";
 
 export type Retry = "same-key" | "same-key-later" | "new-key" | "fix-request" | "never";
 
@@ -181,6 +182,7 @@ const others = {
     detail: "The token is known, but it has not the role that this endpoint needs.",
   },
   ...effectProblems,
+  ...reconcileProblems,
   "query-invalid": {
     status: 400,
     retry: "fix-request",
