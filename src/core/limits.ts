@@ -43,7 +43,7 @@ export const UNREADABLE_RETRY_MS = 3_600_000;
 export const ALARM_TOO_EARLY_MS = 60_000;
 
 /**
- * Undelivered entries one key may hold. An entry takes under 400 bytes, a stored value at most 2 MB
+ * Undelivered entries one key may hold. An entry takes under 600 bytes, a stored value at most 2 MB
  * (Durable Objects limits), so this leaves half of it for the answer. Beyond it a key grants no new attempt.
  */
 export const OUTBOX_ENTRIES_MAX = 1_000;
@@ -116,11 +116,11 @@ assertRelation(
   "one alarm at the lease's end also finds an undelivered outbox",
 );
 assertRelation(
-  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 512 < ROW_BYTES_MAX,
+  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 600 < ROW_BYTES_MAX,
   "record, answer and outbox fit one row",
 );
 assertRelation(
-  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 512 + REPORTED_CHARS_MAX < ROW_BYTES_MAX,
+  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 600 + REPORTED_CHARS_MAX < ROW_BYTES_MAX,
   "record, answer and an outbox with reported effects fit one row",
 );
 // An id, a capability and up to four digests of 32 characters, at most, for each.
