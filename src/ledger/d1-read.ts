@@ -51,8 +51,8 @@ export async function readLeaves(database: D1Database, shard: string, first: num
     .first<string>("leaves");
 }
 
-/** A row of the effects table. */
-export type StoredEffect = Omit<EffectRow, "must"> & { shard: string };
+/** A row of the effects table, less the name of its key object. */
+export type StoredEffect = Omit<EffectRow, "must" | "operation"> & { shard: string };
 
 /** Where a page of effects begins: behind this row. */
 export type EffectPlace = Pick<StoredEffect, "changed_at" | "effect_id" | "stream" | "reported">;
