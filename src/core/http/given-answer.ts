@@ -1,0 +1,61 @@
+/** An answer as a probe or an operator gives it, for an operation whose own answer was lost: JSON in, a value or the member that is wrong out. */
+import { encodeUtf8, fromBase64 } from "../bytes.ts";
+import type { Pairs } from "./headers.ts";
+import { isBodiless, isReplayable } from "./outcome.ts";
+
+/** The body is not encoded. */
+export type GivenAnswer = { status: number; headers: Pairs; body: Uint8Array };
+
+/** What can be wrong. `answer`: it is no JSON object. */
+export type AnswerMember = "answer" | "status" | "headers" | "body" | "body_base64";
+
+export type ReadAnswer = { kind: "answer"; answer: GivenAnswer } | { kind: "refused"; member: AnswerMember };
+
+/** Fields of one answer, and characters of all of them. */
+const FIELDS_MAX = 256;
+const FIELD_CHARS_MAX = 64 * 1024;
+
+/** RFC 9110 section 5.6.2. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** RFC 9110 section 5.5, less what is not ASCII: no two readers of such a value see the same. */
+const VALUE = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/;
+
+/**
+ * `{status, headers, body | body_base64}`: status 200 to 599, headers a list of pairs (none by default), one body or none. Members
+ * with other names are not looked at.
+ */
+export function readGivenAnswer(given: unknown): ReadAnswer {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return refuse("answer");
+  const { status, headers = [], body, body_base64: encoded } = given as Readonly<Record<string, unknown>>;
+  if (typeof status !== "number" || !isReplayable(status)) return refuse("status");
+  const pairs = readPairs(headers);
+  if (pairs === null) return refuse("headers");
+  if (body !== undefined && typeof body !== "string") return refuse("body");
+  if (encoded !== undefined && (typeof encoded !== "string" || body !== undefined))
+    return refuse("body_base64");
+  const bytes = encoded === undefined ? encodeUtf8(body ?? "") : fromBase64(encoded);
+  if (bytes === null) return refuse("body_base64");
+  if (isBodiless(status) && bytes.byteLength > 0)
+    return refuse(encoded === undefined ? "body" : "body_base64");
+  return { kind: "answer", answer: { status, headers: pairs, body: bytes } };
+}
+
+function refuse(member: AnswerMember): ReadAnswer {
+  return { kind: "refused", member };
+}
+
+/** Null: it is no list of pairs that header fields can be made of. */
+export function readPairs(given: unknown): Pairs | null {
+  if (!Array.isArray(given) || given.length > FIELDS_MAX) return null;
+  const pairs: (readonly [string, string])[] = [];
+  let chars = 0;
+  for (const pair of given as readonly unknown[]) {
+    if (!Array.isArray(pair) || pair.length !== 2) return null;
+    const [name, value] = pair as readonly unknown[];
+    if (typeof name !== "string" || typeof value !== "string") return null;
+    if (!NAME.test(name) || !VALUE.test(value)) return null;
+    chars += name.length + value.length;
+    pairs.push([name, value]);
+  }
+  return chars > FIELD_CHARS_MAX ? null : pairs;
+}
