@@ -1,13 +1,20 @@
 /** What wrangler deploys. Wires ports and decides nothing. */
-import { problem } from "./core/problem.ts";
+import type { KeyPort } from "./core/ports.ts";
+import { type Problem, problem } from "./core/problem.ts";
 import type { Env } from "./env.ts";
+import { discard, readRequestBody } from "./gateway/admission/body.ts";
+import { explainSample } from "./gateway/explain/explain.ts";
+import { nameKey } from "./gateway/explain/name-key.ts";
+import { readOperationId, writeOperationId } from "./gateway/operation-id.ts";
 import { replyProblem } from "./gateway/reply.ts";
 import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
 import { answerLedger, type LedgerDesk } from "./ledger/read/endpoints.ts";
+import { listOpenKeys } from "./ledger/read/open-keys.ts";
 import { LedgerObjectShell } from "./ledger/shard/ledger-object.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
+import type { OperatorDesk } from "./operator/desk.ts";
 import { answerOperator, refuseStranger } from "./operator/endpoints.ts";
 import { nameOf, report } from "./report.ts";
 import { type Sound, type Wiring, wire, wired } from "./wiring.ts";
@@ -50,14 +57,15 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     gateway: wiring.gateway,
     keys,
     isDatabaseUp: () => isDatabaseUp(env.DB),
-    operator: (asked) => answerOperator(asked, deskOf(wiring)),
+    operator: (asked) => answerOperator(asked, deskOf(wiring, keys)),
     ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),
   });
 }
 
 function ledgerDeskOf(wiring: Sound, env: Env): LedgerDesk {
   const { gateway, config, ledgerParts } = wiring;
-  const desk = deskOf(wiring);
+  const { operators } = config.secrets;
+  const refuse = (refusal: Problem): Response => replyProblem(refusal, gateway.prefix, null);
   return {
     prefix: gateway.prefix,
     name: config.ledger.name,
@@ -65,18 +73,31 @@ function ledgerDeskOf(wiring: Sound, env: Env): LedgerDesk {
     sinks: config.ledger.sinks,
     objects: env.LEDGERS,
     database: ledgerParts.database,
-    refuseStranger: (request) => refuseStranger(request, desk, "read"),
-    refuse: desk.refuse,
+    refuseStranger: (request) => refuseStranger(request, { operators, refuse }, "read"),
+    refuse,
   };
 }
 
-function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {
-  const { gateway, config, isolate } = wiring;
+function deskOf(wiring: Sound, keys: KeyPort): OperatorDesk {
+  const { gateway, config, isolate, ledgerParts } = wiring;
+  const { keyring, prefix } = gateway;
+  const { database } = ledgerParts;
   return {
     operators: config.secrets.operators,
-    prefix: gateway.prefix,
+    operatorsRequired: config.operatorsRequired,
+    prefix,
     readMetrics: () => ({ isolate, answers: gateway.counters.read(), cacheBytes: gateway.cache.bytes }),
-    refuse: (refusal) => replyProblem(refusal, gateway.prefix, null),
+    refuse: (refusal) => replyProblem(refusal, prefix, null),
+    keys,
+    sinks: config.ledger.sinks,
+    listOpenKeys: database === null ? null : (query) => listOpenKeys(database, query),
+    writeId: (name) => writeOperationId(name, keyring),
+    readId: (id) => readOperationId(id, keyring),
+    streamOf: (name, inc) => keyring.stream(name, inc),
+    readBody: readRequestBody,
+    discard: (request) => discard(request.body),
+    nameKey: (query) => nameKey(query, gateway),
+    explain: (sample) => explainSample(sample, gateway, keys),
   };
 }
 

@@ -107,6 +107,7 @@ function disagreement(
 export function resolve(record: KeyRecord, event: Resolve, t: number): Decision {
   if (record.state === "absent" || record.effect !== event.effect) return stay(record, { kind: "stale" });
   const by: Operators = { actor: `operator:${event.operator}`, ...event.grounds };
+  if (isResolvedSo(record, event.outcome)) return stay(record, { kind: "done" });
   if (record.state !== "unknown") return stay(objection(record, event.outcome, by, t), { kind: "stale" });
   const earlier = record.proposal;
   const agreed = earlier.by === "operators" && isSameOutcome(earlier.outcome, event.outcome) ? earlier : null;
@@ -123,6 +124,13 @@ export function resolve(record: KeyRecord, event: Resolve, t: number): Decision 
   return outcome.kind === "committed"
     ? stay(toSettled(record, outcome.answer, by, t), { kind: "done" })
     : stay(toReleased(record, "operator", by, t), { kind: "done" });
+}
+
+/** Operators have resolved it the same way: the call that did it may come again. */
+function isResolvedSo(record: LiveRecord, outcome: Outcome): boolean {
+  if (record.state === "released") return record.evidence === "operator" && outcome.kind === "not-committed";
+  if (record.state !== "settled" || outcome.kind !== "committed") return false;
+  return record.actor.startsWith("operator:") && isSameAnswer(record.answer, outcome.answer);
 }
 
 /** The first truth has been accepted. An operator who says otherwise changes nothing, and somebody has to look. */

@@ -61,6 +61,9 @@ export const ENTRY_FRAME_CHARS = 400;
 /** Largest report of effects. */
 export const REPORT_BYTES_MAX = 1024 * 1024;
 
+/** Largest request of an operator: it is read, parsed and decoded in memory, and an answer in it travels to the key's object. */
+export const OPERATOR_BYTES_MAX = 16 * 1024 * 1024;
+
 /** Largest value put into one storage row. The platform's limit is 2 MB; the local runtime does not enforce it. */
 export const ROW_BYTES_MAX = 1_900_000;
 
