@@ -134,7 +134,7 @@ type Open = Extract<Came, { kind: "open" }>;
 async function closeOpen(run: Run, came: Open, lease: Lease, stop: AbortController): Promise<Submitted> {
   const { claim } = run.executor;
   const { token } = run.grant;
-  const judgement = judgeAnswer(came.status, run.policy, null);
+  const judgement = judgeAnswer(came.status, run.policy, came.evidence);
   if (judgement.kind === "unknown" && !judgement.isOrigins) {
     stop.abort();
     lease.end();
