@@ -109,9 +109,8 @@ function disagreement(
   if (record.state === "settled" && verdict.kind === "none" && verdict.sealed) {
     return contradiction(record, { kind: "lost" }, t);
   }
-  if (record.state === "released" && verdict.kind === "committed")
-    return contradiction(record, verdict.answer, t);
-  return record;
+  if (verdict.kind !== "committed" || !isNews(record, verdict.answer)) return record;
+  return contradiction(record, verdict.answer, t);
 }
 
 /** T23: different people have to say the same of the same effect. */
@@ -154,10 +153,15 @@ function objection(
   if (record.state === "settled" && outcome.kind === "not-committed") {
     return contradiction(record, { kind: "lost" }, t, by);
   }
-  if (record.state === "released" && outcome.kind === "committed") {
-    return contradiction(record, outcome.answer, t, by);
-  }
-  return record;
+  if (outcome.kind !== "committed" || !isNews(record, outcome.answer)) return record;
+  return contradiction(record, outcome.answer, t, by);
+}
+
+/** Whether it is news of a record that it is committed with this answer. Nothing is said of an answer that nobody has. */
+function isNews(record: Exclude<LiveRecord, { state: "unknown" }>, answer: Answer): boolean {
+  if (record.state !== "settled") return record.state === "released";
+  const { answer: stored } = record;
+  return stored.kind !== "lost" && answer.kind !== "lost" && !isSameAnswer(stored, answer);
 }
 
 /** T24: the ledger has everything of one life up to `seq`. Acknowledging less than is known changes nothing. */

@@ -260,7 +260,7 @@ const unasked: Row = {
 const settled: Row = {
   ...takesReports("settled"),
   ...fencesOldTokens("settled"),
-  ...objects("settled", ...SAY_NO),
+  ...objects("settled", ...SAY_NO, "resolve, B says another answer"),
   ...acknowledged("settled"),
   begin: same("replay"),
   "begin, other fingerprint": same("mismatch"),

@@ -105,7 +105,16 @@ async function ask(
   const { verdict, rows } = await judge(keeper.name, parts, open, heard, { rawKey, ageMs });
   const event = { do: "probed", token: tokenOf(record), verdict, jitter: Math.random() } as const;
   const done = keeper.step(parts, event, rows);
-  return done.kind === "stepped" ? "asked" : done.kind;
+  if (done.kind !== "stepped") return done.kind;
+  if (done.step.answer.kind === "fenced") noteLate(keeper, parts, record, verdict);
+  return "asked";
+}
+
+/** Another attempt was granted meanwhile, and this one has had its effect: somebody has to look. Stopping before this tells nobody. */
+function noteLate(keeper: Keeper, parts: InquiryParts, asked: Unknown, verdict: Verdict): void {
+  if (verdict.kind !== "committed") return;
+  const { answer } = verdict;
+  keeper.step(parts, { do: "settle", token: tokenOf(asked), effect: asked.effect, answer });
 }
 
 /** Where the origin can void what it hasn't seen, that is proof at once; what it has merely not seen is not. */
