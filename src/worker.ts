@@ -1,4 +1,5 @@
 /** What wrangler deploys. Wires ports and decides nothing. */
+import { OPERATOR_RUN_MS_MAX, RUN_MS_MAX } from "./core/limits.ts";
 import type { KeyPort } from "./core/ports.ts";
 import { type Problem, problem } from "./core/problem.ts";
 import type { Env } from "./env.ts";
@@ -10,12 +11,16 @@ import { replyProblem } from "./gateway/reply.ts";
 import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
+import { readOverview, scanStale } from "./ledger/d1-findings.ts";
+import { openLeases } from "./ledger/d1-lease.ts";
 import { answerLedger, type LedgerDesk } from "./ledger/read/endpoints.ts";
 import { listOpenKeys } from "./ledger/read/open-keys.ts";
 import { LedgerObjectShell } from "./ledger/shard/ledger-object.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
 import type { OperatorDesk } from "./operator/desk.ts";
 import { answerOperator, refuseStranger } from "./operator/endpoints.ts";
+import type { ReconciliationAccess, ReconciliationDesk } from "./operator/reconciliation.ts";
+import { reconcileStale, STALE_EFFECTS, type StaleParts } from "./reconcile/stale-effects.ts";
 import { nameOf, report } from "./report.ts";
 import { type Sound, type Wiring, wire, wired } from "./wiring.ts";
 
@@ -57,7 +62,7 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     gateway: wiring.gateway,
     keys,
     isDatabaseUp: () => isDatabaseUp(env.DB),
-    operator: (asked) => answerOperator(asked, deskOf(wiring, keys)),
+    operator: (asked) => answerOperator(asked, deskOf(wiring, keys, ctx)),
     ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),
   });
 }
@@ -78,7 +83,49 @@ function ledgerDeskOf(wiring: Sound, env: Env): LedgerDesk {
   };
 }
 
-function deskOf(wiring: Sound, keys: KeyPort): OperatorDesk {
+function reconciliationDeskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): ReconciliationDesk {
+  const { gateway, config, ledgerParts } = wiring;
+  const { database } = ledgerParts;
+  return {
+    sinks: config.ledger.sinks,
+    access: database === null ? null : accessOf(database, keys, ctx),
+    operationId: (name) => writeOperationId(name, gateway.keyring),
+    refuse: (refusal) => replyProblem(refusal, gateway.prefix, null),
+  };
+}
+
+function accessOf(database: D1Database, keys: KeyPort, ctx: ExecutionContext): ReconciliationAccess {
+  return {
+    read: () => readOverview(database, STALE_EFFECTS, Date.now()),
+    run: (startedBy) => {
+      const abort = AbortSignal.timeout(OPERATOR_RUN_MS_MAX);
+      const run = reconcileStale(stalePartsOf(database, keys), startedBy, abort);
+      // An operator who leaves ends nothing: the lease is given back.
+      ctx.waitUntil(run);
+      return run;
+    },
+  };
+}
+
+function stalePartsOf(database: D1Database, keys: KeyPort): StaleParts {
+  return {
+    leases: openLeases(database),
+    scan: (after, staleBefore, limit) => scanStale(database, STALE_EFFECTS, after, staleBefore, limit),
+    keys,
+    report,
+  };
+}
+
+/** The cron. Where D1 is no sink nobody knows which effects are open, and there is nothing to do. */
+async function reconcileByCron(_event: ScheduledController, env: Env, ctx: ExecutionContext): Promise<void> {
+  const wiring = await soundWiring(env);
+  const { database } = wiring.ledgerParts;
+  if (database === null) return;
+  const keys = openKeyPort(env.KEYS, wiring.origin, report, (work) => ctx.waitUntil(work));
+  await reconcileStale(stalePartsOf(database, keys), "cron", AbortSignal.timeout(RUN_MS_MAX));
+}
+
+function deskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDesk {
   const { gateway, config, isolate, ledgerParts } = wiring;
   const { keyring, prefix } = gateway;
   const { database } = ledgerParts;
@@ -88,6 +135,7 @@ function deskOf(wiring: Sound, keys: KeyPort): OperatorDesk {
     prefix,
     readMetrics: () => ({ isolate, answers: gateway.counters.read(), cacheBytes: gateway.cache.bytes }),
     refuse: (refusal) => replyProblem(refusal, prefix, null),
+    reconciliation: reconciliationDeskOf(wiring, keys, ctx),
     keys,
     sinks: config.ledger.sinks,
     listOpenKeys: database === null ? null : (query) => listOpenKeys(database, query),
@@ -103,4 +151,5 @@ function deskOf(wiring: Sound, keys: KeyPort): OperatorDesk {
 
 export default {
   fetch: serve,
+  scheduled: reconcileByCron,
 } satisfies ExportedHandler<Env>;

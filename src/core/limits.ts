@@ -129,6 +129,28 @@ export const AUTHORIZE_TIMEOUT_MS = 5_000;
 /** Life of an `Effect-Token` after its attempt began: late reports are welcome for a day. */
 export const EFFECT_TOKEN_MS = 24 * 3_600_000;
 
+/** An open dispatch that has not changed for so long is asked about: longer than a lease, a delivery and a round of the ledger take. */
+export const STALE_AFTER_MS = 90_000;
+
+/** A run of the cron ends itself before the next one begins, one that an operator waits for sooner: behind the page it is at. */
+export const RUN_MS_MAX = 4 * 60_000;
+export const OPERATOR_RUN_MS_MAX = 20_000;
+
+/** A finding is given up on after this; its key object goes on with what it was asked. */
+export const FINDING_MS_MAX = 20_000;
+
+/** So many failures in a row put a finding into quarantine (an index of D1 names the number, too), for the first pause; it doubles up to the second. */
+export const QUARANTINE_AFTER = 3;
+export const QUARANTINE_MS = 10 * 60_000;
+export const QUARANTINE_MS_MAX = 24 * 3_600_000;
+
+/** Runs of a reconciliation that are kept, and findings in quarantine that are listed. */
+export const RUNS_KEPT = 50;
+export const QUARANTINED_LISTED_MAX = 100;
+
+/** Findings of effects that are no longer open, deleted at the end of a scan. */
+export const FINDINGS_SWEPT_MAX = 10_000;
+
 function assertRelation(holds: boolean, relation: string): void {
   if (!holds) throw new Error(`limits: ${relation}`);
 }
@@ -137,6 +159,10 @@ assertRelation(SETTLE_MARGIN_MS < LEASE_MS_MAX, "the settle margin is shorter th
 assertRelation(
   FLUSH_AFTER_MS >= LEASE_MS_MAX,
   "one alarm at the lease's end also finds an undelivered outbox",
+);
+assertRelation(
+  STALE_AFTER_MS > LEASE_MS_MAX + FLUSH_AFTER_MS,
+  "a dispatch whose lease ran out has told so before it is stale",
 );
 assertRelation(
   INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 600 < ROW_BYTES_MAX,

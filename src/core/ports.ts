@@ -66,6 +66,8 @@ export interface KeyPort {
   inspect(name: string, rehearsed: Rehearsed | null): Promise<Inspection>;
   /** Records an operator's word. Made again, it changes nothing and says what the first call said. */
   resolve(name: string, resolution: Resolution): Promise<Resolving>;
+  /** Has the key attend to itself, and its origin asked where an outcome is unknown, then say what became of one attempt. */
+  ask(name: string, effect: string): Promise<Attested>;
 }
 
 /** A request as far as its key has to know it to say what it would get. */
@@ -113,6 +115,14 @@ export type Resolving =
   /** The effect is not the newest attempt's, or its outcome is not unknown. */
   | { kind: "stale" }
   | { kind: "none" }
+  | { kind: "unavailable" };
+
+/** What a key says of one attempt. */
+export type Attested =
+  | { kind: "closed"; state: "committed" | "failed" }
+  | { kind: "open"; state: "in-flight" | "unknown" }
+  /** No such attempt is kept as the current one. */
+  | { kind: "stranger" }
   | { kind: "unavailable" };
 
 /** What became of a report. Numbers of entries: newly recorded, known before, and of the new ones those that contradict. */

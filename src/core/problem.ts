@@ -7,6 +7,7 @@ import { effectProblems } from "./effect/problems.ts";
 import type { ReportField } from "./effect/report.ts";
 import { operatorProblems } from "./operator/problems.ts";
 import type { OperatorField } from "./operator/requests.ts";
+import { reconcileProblems } from "./reconcile/problems.ts";
 
 export type Retry = "same-key" | "same-key-later" | "new-key" | "fix-request" | "never";
 
@@ -184,6 +185,7 @@ const others = {
   },
   ...effectProblems,
   ...operatorProblems,
+  ...reconcileProblems,
   "query-invalid": {
     status: 400,
     retry: "fix-request",

@@ -10,6 +10,7 @@ import type { Grant } from "../core/event.ts";
 import { FLUSH_RETRY_MS } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type {
+  Attested,
   Begun,
   Closing,
   FreshAnswer,
@@ -31,6 +32,7 @@ import type {
 } from "../core/ports.ts";
 import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
+import { askAttempt } from "./effects/ask.ts";
 import { tellEffects } from "./effects/tell.ts";
 import { type Executor, submit } from "./execute.ts";
 import { inquire, inquireWhenDue } from "./inquiry/inquire.ts";
@@ -130,6 +132,20 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
       const telling = await tellEffects(this.#keeper, parts, attempt, report);
       await this.#keeper.store.healAlarm();
       return telling;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return { kind: "unavailable" };
+    }
+  }
+
+  /** See `KeyPort`. */
+  async ask(effect: string): Promise<Attested> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const attested = await askAttempt(this.#keeper, parts, effect);
+      await this.#keeper.store.healAlarm();
+      return attested;
     } catch (error) {
       parts?.report("defect", { where: "key object", error: nameOf(error) });
       return { kind: "unavailable" };

@@ -4,6 +4,7 @@ import type { Grant } from "../core/event.ts";
 import { RETRY_UNKNOWN_S, STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type {
+  Attested,
   Begun,
   Claim,
   Closing,
@@ -170,6 +171,10 @@ export function openKeyPort(
         name,
         async (stub) => await stub.resolve(resolution),
       );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async ask(name, effect) {
+      const called = await callObject<Attested>(objects, name, async (stub) => await stub.ask(effect));
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
     },
   };

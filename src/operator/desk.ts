@@ -4,6 +4,7 @@ import type { LedgerSink, OperatorToken } from "../core/policy.ts";
 import type { KeyPort } from "../core/ports.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Metrics } from "./metrics.ts";
+import type { ReconciliationDesk } from "./reconciliation.ts";
 
 export type OperatorDesk = {
   operators: readonly OperatorToken[];
@@ -12,6 +13,7 @@ export type OperatorDesk = {
   prefix: string;
   readMetrics: () => Metrics;
   refuse: (problem: Problem) => Response;
+  reconciliation: ReconciliationDesk;
   keys: Pick<KeyPort, "inspect" | "resolve">;
   sinks: readonly LedgerSink[];
   /** Keys whose outcome is open, from D1. Null: D1 is no sink. Rejects while D1 does not answer. */

@@ -5,6 +5,7 @@ import { answerExplain } from "./explain.ts";
 import { answerFind } from "./find.ts";
 import { answerMetrics } from "./metrics.ts";
 import { answerOpenKeys } from "./open-keys.ts";
+import { answerOverview, answerRun } from "./reconciliation.ts";
 import { answerResolve } from "./resolve.ts";
 import { admitOperator, type Role } from "./tokens.ts";
 
@@ -28,6 +29,18 @@ const ENDPOINTS: readonly Endpoint[] = [
   { path: /^\/operator\/keys\/find$/, method: "POST", role: "read", answer: answerFind },
   { path: /^\/operator\/keys$/, method: "GET", role: "read", answer: answerOpenKeys },
   { path: /^\/operator\/explain$/, method: "POST", role: "read", answer: answerExplain },
+  {
+    path: /^\/operator\/reconciliation$/,
+    method: "GET",
+    role: "read",
+    answer: (_request, desk) => answerOverview(desk.reconciliation),
+  },
+  {
+    path: /^\/operator\/reconciliation\/run$/,
+    method: "POST",
+    role: "resolve",
+    answer: (_request, desk, { operator }) => answerRun(desk.reconciliation, operator),
+  },
   {
     path: /^\/operator\/operations\/([^/]+)\/resolve$/,
     method: "POST",
