@@ -2,6 +2,7 @@
  * What is done about dispatches whose outcome is nowhere to be read: their key objects are asked, and they alone decide. Nothing is written
  * into the effects table here: what a key object knows gets there through the ledger, as ever.
  */
+import { toBase64Url } from "../core/bytes.ts";
 import { STALE_AFTER_MS } from "../core/limits.ts";
 import type { KeyPort, Report } from "../core/ports.ts";
 import { type Bounds, checkBounds } from "../core/reconcile/bounds.ts";
@@ -34,7 +35,7 @@ export async function reconcileStale(
     handle: (finding) => askKey(finding, parts.keys),
     observe: (event) => reportEvent(event, parts.report),
   };
-  const random = (): string => `${crypto.randomUUID()}${crypto.randomUUID()}`;
+  const random = (): string => toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
   const using = { leases: parts.leases, time: CLOCK, random, staleMs: STALE_AFTER_MS };
   return reconcile(work, using, { startedBy, bounds: checkBounds(bounds), abort });
 }
