@@ -9,12 +9,14 @@ import type {
   Claim,
   Closing,
   FreshAnswer,
+  Inspection,
   KeyPort,
   Look,
   Operation,
   OriginPort,
   Renewal,
   Report,
+  Resolving,
   Sealing,
   Settling,
   Submitted,
@@ -152,6 +154,22 @@ export function openKeyPort(
         objects,
         name,
         async (stub) => await stub.tell({ n, effect }, report),
+      );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async inspect(name, rehearsed) {
+      const called = await callObject<Inspection>(
+        objects,
+        name,
+        async (stub) => await stub.inspect(rehearsed),
+      );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async resolve(name, resolution) {
+      const called = await callObject<Resolving>(
+        objects,
+        name,
+        async (stub) => await stub.resolve(resolution),
       );
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
     },

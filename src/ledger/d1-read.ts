@@ -90,6 +90,29 @@ export async function readEffects(
   return results;
 }
 
+/** A dispatch of the gateway's own whose outcome is open. */
+export type OpenDispatch = Pick<StoredEffect, "changed_at" | "effect_id" | "stream" | "attempt" | "code"> & {
+  operation: string | null;
+};
+
+/** Those in one state behind a place, oldest change first, at most `limit` of them. */
+export async function readOpenDispatches(
+  database: D1Database,
+  state: "intent" | "unknown",
+  after: { changedAt: number; effectId: string; stream: string },
+  limit: number,
+): Promise<OpenDispatch[]> {
+  const { results } = await primary(database)
+    .prepare(
+      `SELECT changed_at, effect_id, stream, operation, attempt, code FROM effects
+       WHERE state IN ('intent', 'unknown') AND reported = 0 AND state = ?1
+       AND (changed_at, effect_id, stream) > (?2, ?3, ?4) ORDER BY changed_at, effect_id, stream LIMIT ?5`,
+    )
+    .bind(state, after.changedAt, after.effectId, after.stream, limit)
+    .all<OpenDispatch>();
+  return results;
+}
+
 function primary(database: D1Database): D1DatabaseSession {
   return database.withSession("first-primary");
 }

@@ -32,7 +32,8 @@ export function effectsOf(
 function merge(earlier: EffectRow | undefined, told: Told, all: boolean): Omit<EffectRow, "operation"> {
   const state = stateOf(told);
   const isFlag = FLAGS.includes(String(told.type));
-  const news = isFlag ? {} : told;
+  // An operator's grounds have members of the same names; they are not the effect's own.
+  const news = isFlag || !isReport(told) ? {} : told;
   const isOpenOnly = !all && told.capability === DISPATCH_CAPABILITY && state !== "unknown";
   return {
     effect_id: String(told.effect_id),

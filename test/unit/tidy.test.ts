@@ -130,7 +130,7 @@ describe("one home each", () => {
     [
       "problem texts and statuses",
       /status: [45]\d\d\b/,
-      /^src\/core\/(problem|(effect|reconcile)\/problems)\.ts|^src\/demo\//,
+      /^src\/core\/(problem|(effect|operator|reconcile)\/problems)\.ts|^src\/demo\//,
     ],
   ];
 
