@@ -162,6 +162,7 @@ export interface QuotaPort {
 export interface Keyring {
   /** 43 characters of base64url. */
   name(message: Uint8Array): Promise<string>;
+  /** 64 characters of lower-case hex, as the ledger tells it. */
   fingerprint(message: Uint8Array): Promise<string>;
   owner(message: Uint8Array): Promise<string>;
   /** Shows that a name was made here: 11 characters of base64url, 66 bits. */

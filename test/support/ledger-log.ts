@@ -166,7 +166,7 @@ export class Writer {
   }
 }
 
-const FP = sha256("a request").toString("base64url");
+const FP = sha256("a request").toString("hex");
 const DIGEST = sha256("an answer").toString("hex");
 
 /**

@@ -91,7 +91,7 @@ describe("a stream that can't have happened", () => {
         ["granted", 1],
         ["released", 1],
       ],
-      ["granted", 2, { fp: "A".repeat(43) }],
+      ["granted", 2, { fp: "a".repeat(64) }],
     ],
     [
       "grants two attempts with one effect id",
@@ -167,6 +167,7 @@ describe("a line that is signed and no entry", () => {
     ["has a text where a number belongs", { attempt: "1" }],
     ["has null where a member can be left out", { fp: null }],
     ["has a fingerprint of another length", { fp: "AAAA" }],
+    ["has a fingerprint that is not in hex", { fp: "A".repeat(43) }],
   ])("%s", async (_what, changes) => {
     const verdict = await judge([["granted", 1, changes]]);
 

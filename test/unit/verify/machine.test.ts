@@ -9,7 +9,7 @@ import { step } from "../../../src/core/step.ts";
 import { readDatabase, verifyLedger } from "../../../src/verify/verify.mjs";
 import { emptyLog, sha256, storeLogs, Writer } from "../../support/ledger-log.ts";
 
-const FP = "f".repeat(43);
+const FP = "f".repeat(64);
 const STREAM_START = "0".repeat(64);
 
 const terms = (onCrash: "hold" | "retry"): Terms => ({
