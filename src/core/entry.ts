@@ -2,6 +2,7 @@
  * Ledger entries as the key object makes them: what happened to one key, in the order it happened. An entry holds no
  * key, principal, body, address or free text: ids, digests, numbers and words of the closed lists below.
  */
+import type { Seen } from "./audit/observe.ts";
 import type { EffectPhase, Told } from "./effect/report.ts";
 
 export const ENTRY_VERSION = 1;
@@ -57,6 +58,8 @@ export type Entry =
   | ({ type: "contradiction"; answerDigest: string | null } & Attempt)
   /** One operator's word on an unknown outcome, waiting for another's. */
   | ({ type: "proposed"; actor: Actor } & Attempt)
+  /** What a caller was told, for which nothing changed. */
+  | ({ type: "observed"; code: Seen } & Attempt)
   /** What an origin has reported of an effect of its own, whose id is `effect`. */
   | ({ type: "effect" } & Reported & Attempt)
   /** A report that contradicts an earlier one: nothing changed by it. */
@@ -82,6 +85,7 @@ function phaseOf(entry: Entry): EffectPhase | null {
     case "late":
     case "contradiction":
     case "proposed":
+    case "observed":
     case "purged":
       return null;
   }

@@ -1,4 +1,5 @@
 /** The doors between rooms. Shells implement them or are given them; `wiring.ts` alone knows which thing stands behind which. */
+import type { Seen } from "./audit/observe.ts";
 import type { ReportField, Told } from "./effect/report.ts";
 import type { Evidence, UnknownReason } from "./entry.ts";
 import type { Grant } from "./event.ts";
@@ -59,6 +60,11 @@ export type Submitted =
 export interface KeyPort {
   submit(operation: Operation, policy: RoutePolicy): Promise<Submitted>;
   look(name: string, waitMs: number): Promise<Look>;
+  /**
+   * Notes what callers of a key were told without asking its object, or are about to be told. False: it is not noted. True also where nothing is
+   * to be noted: the key is unused, or there is no ledger.
+   */
+  observe(name: string, seen: readonly Seen[]): Promise<boolean>;
   /** Records a report of effects of one attempt: all of it or nothing. */
   tell(attempt: Attempt, report: readonly Told[]): Promise<Telling>;
 }

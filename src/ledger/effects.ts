@@ -5,6 +5,9 @@ import type { EffectRow } from "./d1.ts";
 /** Types of entries that contradict what is known. */
 const FLAGS: readonly string[] = ["late", "contradiction", "effect-contradiction"];
 
+/** Types of entries that tell nothing of their effect: no row is touched for them. */
+const SILENT: readonly string[] = ["purged", "observed"];
+
 type Told = Readonly<Record<string, unknown>>;
 
 /** `all`: false where finished dispatches get no row of their own. Lines in the order of the log. */
@@ -13,7 +16,8 @@ export function effectsOf(lines: readonly string[], all: boolean): EffectRow[] {
   for (const line of lines) {
     const told: Told = JSON.parse(line);
     const { effect_id, stream, capability, type } = told;
-    if (typeof effect_id !== "string" || typeof capability !== "string" || type === "purged") continue;
+    if (typeof effect_id !== "string" || typeof capability !== "string" || SILENT.includes(String(type)))
+      continue;
     const id = `${String(stream)} ${isReport(told) ? 1 : 0} ${effect_id}`;
     rows.set(id, merge(rows.get(id), told, all));
   }

@@ -136,7 +136,7 @@ export class Writer {
     told: Record<string, unknown>,
   ): void {
     const { effect_id, attempt, phase, capability } = told;
-    if (typeof effect_id !== "string" || type === "purged") return;
+    if (typeof effect_id !== "string" || ["purged", "observed"].includes(type)) return;
     const id = `${stream} ${effect_id}`;
     const known = this.log.effects.get(id)?.state ?? "intent";
     const state = typeof phase === "string" ? phase : type === "unknown" ? "unknown" : known;

@@ -59,6 +59,7 @@ const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
     { type: "proposed", actor: "operator:op1", ...ATTEMPT },
     `${head("proposed")},"actor":"operator:op1"}`,
   ],
+  observed: [{ type: "observed", code: "replayed", ...ATTEMPT }, `${head("observed")},"code":"replayed"}`],
   effect: [
     { type: "effect", ...REPORTED, ...ATTEMPT },
     `${headOf("effect", "payments.charge")},"phase":"failed","target":"acct-1","cost":{"money.eur":12.5},"digest":"${DIGEST}","code":"declined"}`,

@@ -97,7 +97,23 @@ const takesNoReports = {
   "tell an effect, attempt to come": same("fenced"),
 };
 
+const nothingToObserve = {
+  "observe a replay": same("done"),
+  "observe a twin in flight": same("done"),
+  "observe a doubt": same("done"),
+  "observe a refusal": same("done"),
+  "observe two of all": same("done"),
+};
+
+/** What callers are told in every state. */
+const observesRefusals = (state: KeyRecord["state"]) => ({
+  ...nothingToObserve,
+  "observe a refusal": moved(state, "done", "observed"),
+  "observe two of all": moved(state, "done", "observed", "observed"),
+});
+
 const absent: Row = {
+  ...nothingToObserve,
   ...takesNoReports,
   ...fencesOldTokens("absent"),
   ...nothingToResolve,
@@ -119,6 +135,8 @@ const absent: Row = {
 };
 
 const running: Row = {
+  ...observesRefusals("in-flight"),
+  "observe a twin in flight": moved("in-flight", "done", "observed"),
   ...takesReports("in-flight"),
   ...fencesOldTokens("in-flight"),
   ...nothingToResolve,
@@ -152,6 +170,12 @@ const notesWords = (...adds: EntryType[]) => ({
 
 /** Whatever comes first finds the outcome unknown, but for the truth itself. */
 const lapsed: Row = {
+  // It was seen before anybody noticed that the lease is over.
+  "observe a twin in flight": moved("unknown", "done", "observed", "unknown"),
+  "observe a replay": moved("unknown", "done", "unknown"),
+  "observe a doubt": moved("unknown", "done", "unknown"),
+  "observe a refusal": moved("unknown", "done", "observed", "unknown"),
+  "observe two of all": moved("unknown", "done", "observed", "observed", "unknown"),
   "tell an effect": moved("unknown", "done", "unknown", "effect"),
   "tell an effect, old attempt": moved("unknown", "done", "unknown", "effect"),
   "tell nothing new": moved("unknown", "done", "unknown"),
@@ -191,6 +215,8 @@ const lapsed: Row = {
 };
 
 const unknown: Row = {
+  ...observesRefusals("unknown"),
+  "observe a doubt": moved("unknown", "done", "observed"),
   ...takesReports("unknown"),
   ...fencesOldTokens("unknown"),
   ...acknowledged("unknown"),
@@ -242,6 +268,8 @@ const unasked: Row = {
 };
 
 const settled: Row = {
+  ...observesRefusals("settled"),
+  "observe a replay": moved("settled", "done", "observed"),
   ...takesReports("settled"),
   ...fencesOldTokens("settled"),
   ...nothingToResolve,
@@ -265,6 +293,7 @@ const settled: Row = {
 const expired: Row = { ...settled, begin: same("expired"), "begin, same nonce": same("expired") };
 
 const released: Row = {
+  ...observesRefusals("released"),
   ...takesReports("released"),
   ...fencesOldTokens("released"),
   ...nothingToResolve,
@@ -289,7 +318,12 @@ function closed(row: Row): Row {
     event,
     row[event].adds.some(isRemark) ? same(row[event].answer) : row[event],
   ]);
-  return { ...(Object.fromEntries(quiet) as Row), ...takesNoReports, ...endsAndGrantsAnyone };
+  return {
+    ...(Object.fromEntries(quiet) as Row),
+    ...takesNoReports,
+    ...nothingToObserve,
+    ...endsAndGrantsAnyone,
+  };
 }
 
 /** Nothing left to tell: the next tick wipes the record. */

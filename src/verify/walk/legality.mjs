@@ -6,7 +6,7 @@
  *                 │   └─▶ unknown ─▶ settled, released, or (where repeats are harmless) granted n+1
  *                 └─▶ released ─▶ granted n+1, or purged
  *
- * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`: they change nothing.
+ * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`, what a caller was told is `observed`: they change nothing.
  */
 
 import { hashBytes } from "../tree.mjs";
@@ -44,6 +44,18 @@ const EVIDENCE_BY = /** @type {Record<string, string[]>} */ ({
   executor: ["never-dispatched", "signed-none", "protocol-none", "status-list"],
   probe: ["sealed-none", "observed-none"],
   operator: ["operator"],
+});
+
+/** What callers can be told without a change, and in which state; null: in any that lives. */
+const SEEN_IN = /** @type {Record<string, number | null>} */ ({
+  replayed: SETTLED,
+  "answer-not-kept": SETTLED,
+  "key-expired": SETTLED,
+  "in-flight": IN_FLIGHT,
+  "outcome-unknown": UNKNOWN,
+  "key-reused": null,
+  "not-authorized": null,
+  "store-unavailable": null,
 });
 
 const LIVE = [IN_FLIGHT, UNKNOWN, SETTLED, RELEASED];
@@ -87,6 +99,7 @@ const TYPES = {
   },
   contradiction: { from: [SETTLED, RELEASED], to: null, phase: undefined, must: [], may: ["answerDigest"] },
   proposed: { from: [UNKNOWN], to: null, phase: undefined, must: ["actor"], may: [] },
+  observed: { from: LIVE, to: null, phase: undefined, must: ["code"], may: [] },
   purged: { from: [SETTLED, RELEASED], to: PURGED, phase: undefined, must: [], may: [] },
   effect: REPORT,
   "effect-contradiction": REPORT,
@@ -170,8 +183,10 @@ function judgeMembers(line, { phase, must, may }) {
     if (!isThere && must.includes(name)) return `${line.type} has no ${name}`;
     if (isThere && !must.includes(name) && !may.includes(name)) return `${line.type} has a ${name}`;
   }
-  return line.type === "unknown" && !REASONS.includes(line.code ?? "")
-    ? "no outcome is unknown for this reason"
+  if (line.type === "unknown" && !REASONS.includes(line.code ?? ""))
+    return "no outcome is unknown for this reason";
+  return line.type === "observed" && !Object.hasOwn(SEEN_IN, line.code ?? "")
+    ? "nobody is told this of a key"
     : null;
 }
 
@@ -197,6 +212,8 @@ function judgeMove(row, line, { from }) {
   if (TYPES[line.type] === REPORT) {
     return (line.attempt ?? 0) > row.attempt ? `${line.type} of an attempt that was not granted` : null;
   }
+  const seenIn = line.type === "observed" ? (SEEN_IN[line.code ?? ""] ?? state) : state;
+  if (seenIn !== state) return `${line.code} can't have been told ${where}`;
   const isCurrent = line.attempt === row.attempt && row.isKept("effect", line.effectId ?? "");
   if (line.type === "late") return isCurrent ? "the current attempt can't be late" : null;
   return isCurrent ? null : `${line.type} is not of the current attempt`;
