@@ -29,6 +29,9 @@ export type UnknownReason =
   /** The answer came, but it could not be stored. */
   | "store-failed";
 
+/** What an entry says that ends an unknown outcome, whoever ended it. */
+export type Resolved = "resolved";
+
 /** What proves that an attempt had no effect, strongest first. */
 export type Evidence =
   | "never-dispatched"
@@ -49,8 +52,15 @@ type Reported = Omit<Told, "id">;
 /** One entry before it has its place in a stream. `at` is milliseconds since the epoch by the record's own clock. */
 export type Entry =
   | ({ type: "granted"; fp: string } & Attempt)
-  | ({ type: "settled"; status: number | null; answerDigest: string | null; actor: Actor } & Attempt)
-  | ({ type: "released"; evidence: Evidence; actor: Actor } & Attempt)
+  /** `code`: null where the outcome was never called unknown. */
+  | ({
+      type: "settled";
+      status: number | null;
+      answerDigest: string | null;
+      actor: Actor;
+      code: Resolved | null;
+    } & Attempt)
+  | ({ type: "released"; evidence: Evidence; actor: Actor; code: Resolved | null } & Attempt)
   | ({ type: "unknown"; code: UnknownReason } & Attempt)
   /** A settle that came with an old token: nothing changed, but what it said is kept. */
   | ({ type: "late"; answerDigest: string | null } & Attempt)

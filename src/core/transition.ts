@@ -2,7 +2,14 @@
  * The moves from one record to another, each with the entry it leaves in the outbox. Pure and without judgement:
  * whether a move is allowed is decided in `step.ts` and `close.ts`.
  */
-import { type Actor, type Entry, type Evidence, STREAM_START, type UnknownReason } from "./entry.ts";
+import {
+  type Actor,
+  type Entry,
+  type Evidence,
+  type Resolved,
+  STREAM_START,
+  type UnknownReason,
+} from "./entry.ts";
 import { OUTBOX_ENTRIES_MAX, PROBE_FIRST_MS, PROBE_PAUSE_MS_MAX } from "./limits.ts";
 import {
   type Answer,
@@ -133,6 +140,7 @@ export function toSettled(record: InFlight | Unknown, answer: Answer, actor: Act
       status: told?.status ?? null,
       answerDigest: told?.digest ?? null,
       actor,
+      code: codeOf(record),
       ...attemptOf(record, t),
     }),
   };
@@ -150,8 +158,18 @@ export function toReleased(
     t,
     releasedAt: t,
     evidence,
-    outbox: note(record.outbox, record.inc, { type: "released", evidence, actor, ...attemptOf(record, t) }),
+    outbox: note(record.outbox, record.inc, {
+      type: "released",
+      evidence,
+      actor,
+      code: codeOf(record),
+      ...attemptOf(record, t),
+    }),
   };
+}
+
+function codeOf(record: InFlight | Unknown): Resolved | null {
+  return record.state === "unknown" ? "resolved" : null;
 }
 
 /** One more operator has said what became of it, and more have to. */

@@ -39,12 +39,12 @@ const headOf = (type: EntryType, capability: string) =>
 const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
   granted: [{ type: "granted", fp: FP, ...ATTEMPT }, `${head("granted")},"phase":"intent","fp":"${FP}"}`],
   settled: [
-    { type: "settled", status: 201, answerDigest: DIGEST, actor: "executor", ...ATTEMPT },
+    { type: "settled", status: 201, answerDigest: DIGEST, actor: "executor", code: null, ...ATTEMPT },
     `${head("settled")},"phase":"committed","status":2,"answer_digest":"${DIGEST}","actor":"executor"}`,
   ],
   released: [
-    { type: "released", evidence: "sealed-none", actor: "probe", ...ATTEMPT },
-    `${head("released")},"phase":"failed","evidence":"sealed-none","actor":"probe"}`,
+    { type: "released", evidence: "sealed-none", actor: "probe", code: "resolved", ...ATTEMPT },
+    `${head("released")},"phase":"failed","evidence":"sealed-none","actor":"probe","code":"resolved"}`,
   ],
   unknown: [
     { type: "unknown", code: "connection-lost", ...ATTEMPT },
@@ -98,6 +98,7 @@ describe("the text of an entry", () => {
       status: null,
       answerDigest: null,
       actor: "operator:op2",
+      code: null,
       ...ATTEMPT,
     };
     expect(entryText(lost, PLACE)).toBe(`${head("settled")},"phase":"committed","actor":"operator:op2"}`);
@@ -119,7 +120,14 @@ describe("the text of an entry", () => {
     [500, 5],
     [599, 5],
   ])("tells status %i as class %i", (status, expected) => {
-    const entry: Entry = { type: "settled", status, answerDigest: DIGEST, actor: "executor", ...ATTEMPT };
+    const entry: Entry = {
+      type: "settled",
+      status,
+      answerDigest: DIGEST,
+      actor: "executor",
+      code: null,
+      ...ATTEMPT,
+    };
     expect(JSON.parse(entryText(entry, PLACE)).status).toBe(expected);
   });
 

@@ -42,6 +42,7 @@ describe("the limits", () => {
       status: 599,
       answerDigest: "d".repeat(64),
       actor: `operator:${"o".repeat(64)}`,
+      code: "resolved",
       at: Number.MAX_SAFE_INTEGER,
       effect: "e".repeat(64),
       attempt: Number.MAX_SAFE_INTEGER,

@@ -168,7 +168,7 @@ export class KeyStore {
     }
     // A key that was never used has no alarm; of one that was, a record that has not moved leaves it to `healAlarm`.
     if (before.state === "absent") this.#armed ??= null;
-    if (isMoved || this.#armed === null) this.#arm(alarmOf(record));
+    if (isMoved || this.#armed !== undefined) this.#arm(alarmOf(record));
     return { kind: "stepped", before, step: stepped, isMoved, hasNoted };
   }
 

@@ -26,6 +26,9 @@ const OWN = 6;
 const ANY = 7;
 const STATE_NAMES = ["new", "in-flight", "unknown", "settled", "released", "purged", "a shard's own entries"];
 
+/** What an entry says that ends an unknown outcome. */
+const RESOLVED = "resolved";
+
 const DISPATCH = "origin.request";
 const PRUNE = "prune";
 const PRUNING = "ledger.prune";
@@ -80,14 +83,14 @@ const TYPES = {
     to: SETTLED,
     phase: "committed",
     must: ["actor"],
-    may: ["status", "answerDigest"],
+    may: ["status", "answerDigest", "code"],
   },
   released: {
     from: [IN_FLIGHT, UNKNOWN],
     to: RELEASED,
     phase: "failed",
     must: ["evidence", "actor"],
-    may: [],
+    may: ["code"],
   },
   unknown: { from: [IN_FLIGHT], to: UNKNOWN, phase: undefined, must: ["code"], may: [] },
   late: {
@@ -185,6 +188,12 @@ function judgeMembers(line, { phase, must, may }) {
   }
   if (line.type === "unknown" && !REASONS.includes(line.code ?? ""))
     return "no outcome is unknown for this reason";
+  if (
+    line.code !== undefined &&
+    line.code !== RESOLVED &&
+    (line.type === "settled" || line.type === "released")
+  )
+    return `${line.type} with a code that is not its own`;
   return line.type === "observed" && !Object.hasOwn(SEEN_IN, line.code ?? "")
     ? "nobody is told this of a key"
     : null;
@@ -215,6 +224,12 @@ function judgeMove(row, line, { from }) {
   const seenIn = line.type === "observed" ? (SEEN_IN[line.code ?? ""] ?? state) : state;
   if (seenIn !== state) return `${line.code} can't have been told ${where}`;
   const isCurrent = line.attempt === row.attempt && row.isKept("effect", line.effectId ?? "");
+  const isEnd = line.type === "settled" || line.type === "released";
+  if (isEnd && (line.code === RESOLVED) !== (state === UNKNOWN)) {
+    return state === UNKNOWN
+      ? `${line.type} does not say what it resolves`
+      : `${line.type} resolves no doubt`;
+  }
   if (line.type === "late") return isCurrent ? "the current attempt can't be late" : null;
   return isCurrent ? null : `${line.type} is not of the current attempt`;
 }

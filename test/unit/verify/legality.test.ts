@@ -167,6 +167,24 @@ describe("a stream that can't have happened", () => {
     ["tells a phase that is not its own", [["granted", 1]], ["settled", 1, { phase: "failed" }]],
     ["is settled by nobody", [["granted", 1]], ["settled", 1, { actor: undefined }]],
     ["has an entry of an unknown type", [["granted", 1]], ["forgotten", 1]],
+    ["resolves what was never in doubt", [["granted", 1]], ["settled", 1, { code: "resolved" }]],
+    ["is released out of a doubt that nobody had", [["granted", 1]], ["released", 1, { code: "resolved" }]],
+    [
+      "is settled out of a doubt without saying so",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+      ],
+      ["settled", 1, { code: undefined }],
+    ],
+    [
+      "resolves a doubt with another word",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+      ],
+      ["settled", 1, { code: "solved" }],
+    ],
     ["is replayed before it was settled", [["granted", 1]], ["observed", 1, { code: "replayed" }]],
     ["is in flight after it was settled", settled, ["observed", 1, { code: "in-flight" }]],
     ["is in doubt while in flight", [["granted", 1]], ["observed", 1, { code: "outcome-unknown" }]],
