@@ -29,7 +29,7 @@ export type UnknownReason =
   /** The answer came, but it could not be stored. */
   | "store-failed";
 
-/** What an entry says that ends an unknown outcome, whoever ended it. */
+/** What an executor's entry says that ends an unknown outcome. Probes and operators end no others, so theirs need not say it. */
 export type Resolved = "resolved";
 
 /** What proves that an attempt had no effect, strongest first. */
@@ -52,7 +52,7 @@ type Reported = Omit<Told, "id">;
 /** One entry before it has its place in a stream. `at` is milliseconds since the epoch by the record's own clock. */
 export type Entry =
   | ({ type: "granted"; fp: string } & Attempt)
-  /** `code`: null where the outcome was never called unknown. */
+  /** `code`: null where the outcome was not called unknown before, or who is not the executor ended it. */
   | ({
       type: "settled";
       status: number | null;

@@ -140,7 +140,7 @@ export function toSettled(record: InFlight | Unknown, answer: Answer, actor: Act
       status: told?.status ?? null,
       answerDigest: told?.digest ?? null,
       actor,
-      code: codeOf(record),
+      code: codeOf(record, actor),
       ...attemptOf(record, t),
     }),
   };
@@ -162,14 +162,14 @@ export function toReleased(
       type: "released",
       evidence,
       actor,
-      code: codeOf(record),
+      code: codeOf(record, actor),
       ...attemptOf(record, t),
     }),
   };
 }
 
-function codeOf(record: InFlight | Unknown): Resolved | null {
-  return record.state === "unknown" ? "resolved" : null;
+function codeOf(record: InFlight | Unknown, actor: Actor): Resolved | null {
+  return record.state === "unknown" && actor === "executor" ? "resolved" : null;
 }
 
 /** One more operator has said what became of it, and more have to. */

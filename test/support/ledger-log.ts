@@ -125,7 +125,8 @@ export class Writer {
     const { seq, head } = this.#streams.get(stream) ?? { seq: 0, head: STREAM_START };
     this.#noteEffect(stream, seq + 1, at, type, told);
     const isEnd = type === "settled" || type === "released";
-    const isResolved = isEnd && this.#doubtful.delete(stream) && !("code" in told);
+    const wasInDoubt = isEnd && this.#doubtful.delete(stream);
+    const isResolved = wasInDoubt && told.actor === "executor" && !("code" in told);
     if (type === "unknown") this.#doubtful.add(stream);
     if (type === "granted") this.#doubtful.delete(stream);
     const resolved = isResolved ? { code: "resolved" } : {};

@@ -43,8 +43,8 @@ const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
     `${head("settled")},"phase":"committed","status":2,"answer_digest":"${DIGEST}","actor":"executor"}`,
   ],
   released: [
-    { type: "released", evidence: "sealed-none", actor: "probe", code: "resolved", ...ATTEMPT },
-    `${head("released")},"phase":"failed","evidence":"sealed-none","actor":"probe","code":"resolved"}`,
+    { type: "released", evidence: "signed-none", actor: "executor", code: "resolved", ...ATTEMPT },
+    `${head("released")},"phase":"failed","evidence":"signed-none","actor":"executor","code":"resolved"}`,
   ],
   unknown: [
     { type: "unknown", code: "connection-lost", ...ATTEMPT },

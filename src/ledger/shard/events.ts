@@ -3,16 +3,18 @@ import { EVENTS_PER_PUSH_MAX } from "../bounds.ts";
 
 export type LedgerEvent = "outcome.unknown" | "outcome.resolved" | "contradiction";
 
+type Told = { type: string; index: number; actor?: string; code?: string };
+
 /** Null: nobody has to look. */
 function eventOf(line: string): { event: LedgerEvent; index: number } | null {
-  const { type, code, index } = JSON.parse(line) as { type: string; code?: string; index: number };
+  const { type, code, actor, index } = JSON.parse(line) as Told;
   switch (type) {
     case "unknown":
       return { event: "outcome.unknown", index };
     case "settled":
     case "released":
-      // The key's own word: only it knows that the outcome was unknown before.
-      return code === "resolved" ? { event: "outcome.resolved", index } : null;
+      // Whoever is not the executor is asked about unknown outcomes only; of its own late word the key says what it ended.
+      return actor !== "executor" || code === "resolved" ? { event: "outcome.resolved", index } : null;
     case "contradiction":
     case "effect-contradiction":
       return { event: "contradiction", index };

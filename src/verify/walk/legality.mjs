@@ -26,7 +26,7 @@ const OWN = 6;
 const ANY = 7;
 const STATE_NAMES = ["new", "in-flight", "unknown", "settled", "released", "purged", "a shard's own entries"];
 
-/** What an entry says that ends an unknown outcome. */
+/** What an executor's entry says that ends an unknown outcome; probes and operators end no others. */
 const RESOLVED = "resolved";
 
 const DISPATCH = "origin.request";
@@ -188,15 +188,16 @@ function judgeMembers(line, { phase, must, may }) {
   }
   if (line.type === "unknown" && !REASONS.includes(line.code ?? ""))
     return "no outcome is unknown for this reason";
-  if (
-    line.code !== undefined &&
-    line.code !== RESOLVED &&
-    (line.type === "settled" || line.type === "released")
-  )
-    return `${line.type} with a code that is not its own`;
+  const isOwnCode = line.code === undefined || (line.actor === "executor" && line.code === RESOLVED);
+  if (isEnd(line) && !isOwnCode) return `${line.type} with a code that is not its own`;
   return line.type === "observed" && !Object.hasOwn(SEEN_IN, line.code ?? "")
     ? "nobody is told this of a key"
     : null;
+}
+
+/** @param {Line} line */
+function isEnd({ type }) {
+  return type === "settled" || type === "released";
 }
 
 /**
@@ -224,8 +225,8 @@ function judgeMove(row, line, { from }) {
   const seenIn = line.type === "observed" ? (SEEN_IN[line.code ?? ""] ?? state) : state;
   if (seenIn !== state) return `${line.code} can't have been told ${where}`;
   const isCurrent = line.attempt === row.attempt && row.isKept("effect", line.effectId ?? "");
-  const isEnd = line.type === "settled" || line.type === "released";
-  if (isEnd && (line.code === RESOLVED) !== (state === UNKNOWN)) {
+  const isExecutors = line.actor === "executor" && isEnd(line);
+  if (isExecutors && (line.code === RESOLVED) !== (state === UNKNOWN)) {
     return state === UNKNOWN
       ? `${line.type} does not say what it resolves`
       : `${line.type} resolves no doubt`;

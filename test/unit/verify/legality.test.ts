@@ -178,6 +178,14 @@ describe("a stream that can't have happened", () => {
       ["settled", 1, { code: undefined }],
     ],
     [
+      "resolves by a probe, which need not say so",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+      ],
+      ["settled", 1, { actor: "probe", code: "resolved" }],
+    ],
+    [
       "resolves a doubt with another word",
       [
         ["granted", 1],

@@ -37,8 +37,8 @@ async function deliver(types: readonly string[]): Promise<Delivery> {
   let prev = made.prev;
   const lines: Delivery["lines"][number][] = [];
   for (const [i, { text }] of made.lines.entries()) {
-    const [type, code] = (types[i] ?? "").split(" ");
-    const changed = JSON.stringify({ ...JSON.parse(text), prev, type, code });
+    const [type, code, actor = "executor"] = (types[i] ?? "").split(" ");
+    const changed = JSON.stringify({ ...JSON.parse(text), prev, type, actor, code });
     prev = await sha256Hex(encodeUtf8(changed));
     lines.push({ text: changed, hash: prev });
   }
@@ -57,6 +57,8 @@ describe("a receiver", () => {
       ],
     ],
     ["a release out of doubt", ["released resolved"], [{ event: "outcome.resolved", index: 0 }]],
+    ["a probe's word", ["settled - probe"], [{ event: "outcome.resolved", index: 0 }]],
+    ["operators' word", ["released - operator:op1"], [{ event: "outcome.resolved", index: 0 }]],
     ["a contradiction", ["settled", "contradiction"], [{ event: "contradiction", index: 1 }]],
     ["reports that contradict each other", ["effect-contradiction"], [{ event: "contradiction", index: 0 }]],
     ["nothing where all is well", ["granted", "settled", "observed replayed", "late", "purged"], []],
