@@ -149,6 +149,10 @@ export function openKeyPort(
       const called = await callObject<Look>(objects, name, async (stub) => await stub.look(waitMs));
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
     },
+    async observe(name, seen) {
+      const called = await callObject<boolean>(objects, name, async (stub) => await stub.observe(seen));
+      return called.kind === "answered" && called.result;
+    },
     async tell({ name, n, effect }, report) {
       const called = await callObject<Telling>(
         objects,

@@ -34,6 +34,9 @@ export const SINK_STUCK_MS = 600_000;
 /** A call of D1 that takes longer than this is given up and made again later. */
 export const D1_TIMEOUT_MS = 20_000;
 
+/** Events that one delivery to a receiver names, so that they fit a header field everywhere: at most 40 characters each. */
+export const EVENTS_PER_PUSH_MAX = 64;
+
 /** A receiver has to take a delivery within this time. */
 export const WEBHOOK_TIMEOUT_MS = 5_000;
 

@@ -112,6 +112,8 @@ export type Told = Record<string, unknown> & { type: string };
 export class Writer {
   readonly log: Log;
   readonly #streams = new Map<string, { seq: number; head: string }>();
+  /** Streams whose outcome is unknown. */
+  readonly #doubtful = new Set<string>();
 
   constructor(log: Log) {
     this.log = log;
@@ -122,7 +124,13 @@ export class Writer {
     const { lines, shard } = this.log;
     const { seq, head } = this.#streams.get(stream) ?? { seq: 0, head: STREAM_START };
     this.#noteEffect(stream, seq + 1, at, type, told);
-    const members = { at, type, stream, seq: seq + 1, prev: head, ...told };
+    const isEnd = type === "settled" || type === "released";
+    const wasInDoubt = isEnd && this.#doubtful.delete(stream);
+    const isResolved = wasInDoubt && told.actor === "executor" && !("code" in told);
+    if (type === "unknown") this.#doubtful.add(stream);
+    if (type === "granted") this.#doubtful.delete(stream);
+    const resolved = isResolved ? { code: "resolved" } : {};
+    const members = { at, type, stream, seq: seq + 1, prev: head, ...told, ...resolved };
     const text = JSON.stringify({ v: 1, ...members });
     this.#streams.set(stream, { seq: seq + 1, head: sha256(text).toString("hex") });
     return this.#put(JSON.stringify({ v: 1, shard, index: lines.length, ...members }));
@@ -136,7 +144,7 @@ export class Writer {
     told: Record<string, unknown>,
   ): void {
     const { effect_id, attempt, phase, capability } = told;
-    if (typeof effect_id !== "string" || type === "purged") return;
+    if (typeof effect_id !== "string" || ["purged", "observed"].includes(type)) return;
     const id = `${stream} ${effect_id}`;
     const known = this.log.effects.get(id)?.state ?? "intent";
     const state = typeof phase === "string" ? phase : type === "unknown" ? "unknown" : known;
@@ -166,7 +174,7 @@ export class Writer {
   }
 }
 
-const FP = sha256("a request").toString("base64url");
+const FP = sha256("a request").toString("hex");
 const DIGEST = sha256("an answer").toString("hex");
 
 /**

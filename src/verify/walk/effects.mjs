@@ -32,7 +32,7 @@ export class EffectCheck {
   take(row, line, isKnown) {
     if (!isKnown) row.isPartial = true;
     const { type, stream, effectId, seq, phase } = line;
-    if (effectId === undefined || type === "purged") return null;
+    if (effectId === undefined || type === "purged" || type === "observed") return null;
     if (isReport(type)) return this.#takeReport(row, line, effectId);
     const told = STATES.indexOf(phase ?? (type === "unknown" ? "unknown" : ""));
     if (type === "granted") {

@@ -6,7 +6,7 @@
  *                 │   └─▶ unknown ─▶ settled, released, or (where repeats are harmless) granted n+1
  *                 └─▶ released ─▶ granted n+1, or purged
  *
- * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`: they change nothing.
+ * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`, what a caller was told is `observed`: they change nothing.
  */
 
 import { hashBytes } from "../tree.mjs";
@@ -25,6 +25,9 @@ const OWN = 6;
 /** The stream's first entries are pruned, and those since don't tell what state it is in. */
 const ANY = 7;
 const STATE_NAMES = ["new", "in-flight", "unknown", "settled", "released", "purged", "a shard's own entries"];
+
+/** What an executor's entry says that ends an unknown outcome; probes and operators end no others. */
+const RESOLVED = "resolved";
 
 const DISPATCH = "origin.request";
 const PRUNE = "prune";
@@ -48,6 +51,17 @@ const EVIDENCE_BY = /** @type {Record<string, string[]>} */ ({
 
 /** Why an operator says what he says: a reason, a reference, and a digest of both. */
 const GROUNDS = ["code", "target", "digest"];
+/** What callers can be told without a change, and in which state; null: in any that lives. */
+const SEEN_IN = /** @type {Record<string, number | null>} */ ({
+  replayed: SETTLED,
+  "answer-not-kept": SETTLED,
+  "key-expired": SETTLED,
+  "in-flight": IN_FLIGHT,
+  "outcome-unknown": UNKNOWN,
+  "key-reused": null,
+  "not-authorized": null,
+  "store-unavailable": null,
+});
 
 const LIVE = [IN_FLIGHT, UNKNOWN, SETTLED, RELEASED];
 /** What an origin says of effects of its own: they have a capability that is not a dispatch's, and any phase. */
@@ -96,6 +110,7 @@ const TYPES = {
     may: ["answerDigest", "actor", ...GROUNDS],
   },
   proposed: { from: [UNKNOWN], to: null, phase: undefined, must: ["actor"], may: GROUNDS },
+  observed: { from: LIVE, to: null, phase: undefined, must: ["code"], may: [] },
   purged: { from: [SETTLED, RELEASED], to: PURGED, phase: undefined, must: [], may: [] },
   effect: REPORT,
   "effect-contradiction": REPORT,
@@ -179,9 +194,21 @@ function judgeMembers(line, { phase, must, may }) {
     if (!isThere && must.includes(name)) return `${line.type} has no ${name}`;
     if (isThere && !must.includes(name) && !may.includes(name)) return `${line.type} has a ${name}`;
   }
-  return line.type === "unknown" && !REASONS.includes(line.code ?? "")
-    ? "no outcome is unknown for this reason"
+  if (line.type === "unknown" && !REASONS.includes(line.code ?? ""))
+    return "no outcome is unknown for this reason";
+  return line.type === "observed" && !Object.hasOwn(SEEN_IN, line.code ?? "")
+    ? "nobody is told this of a key"
     : null;
+}
+
+/** @param {Line} line */
+function isBare({ target, digest }) {
+  return target === undefined && digest === undefined;
+}
+
+/** @param {Line} line */
+function isEnd({ type }) {
+  return type === "settled" || type === "released";
 }
 
 /**
@@ -206,7 +233,15 @@ function judgeMove(row, line, { from }) {
   if (TYPES[line.type] === REPORT) {
     return (line.attempt ?? 0) > row.attempt ? `${line.type} of an attempt that was not granted` : null;
   }
+  const seenIn = line.type === "observed" ? (SEEN_IN[line.code ?? ""] ?? state) : state;
+  if (seenIn !== state) return `${line.code} can't have been told ${where}`;
   const isCurrent = line.attempt === row.attempt && row.isKept("effect", line.effectId ?? "");
+  const isExecutors = line.actor === "executor" && isEnd(line);
+  if (isExecutors && (line.code === RESOLVED) !== (state === UNKNOWN)) {
+    return state === UNKNOWN
+      ? `${line.type} does not say what it resolves`
+      : `${line.type} resolves no doubt`;
+  }
   if (line.type === "late") return isCurrent ? "the current attempt can't be late" : null;
   return isCurrent ? null : `${line.type} is not of the current attempt`;
 }
@@ -226,7 +261,9 @@ function judgeActor(row, line, isBlind) {
   if (allowed === undefined) return `${line.type} by an actor that can't`;
   if (line.evidence !== undefined && !allowed.includes(line.evidence))
     return "evidence that its actor can't have";
-  if (hasGrounds && kind !== "operator") return "grounds that only operators give";
+  const isResolving = kind === "executor" && line.code === RESOLVED;
+  if (kind !== "operator" && hasGrounds && !(isResolving && isBare(line)))
+    return "grounds that only operators give";
   if (line.type === "contradiction")
     return kind === "operator" ? null : "only operators contradict in their own name";
   if (line.type === "proposed") return kind === "operator" ? null : "only operators propose";
