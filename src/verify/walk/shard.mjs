@@ -11,6 +11,7 @@ import { PruneCheck } from "./prunes.mjs";
 /** @import { Mark } from "./marks.mjs" */
 /** @import { NoteKey } from "../note.mjs" */
 /** @import { EffectCheck } from "./effects.mjs" */
+/** @import { EpochCheck } from "./epochs.mjs" */
 /** @import { StreamTable } from "./streams.mjs" */
 
 const LINE_FEED = 10;
@@ -19,7 +20,7 @@ const PROGRESS_EVERY = 8_192;
 /**
  * @typedef {{
  *   source: Source, shard: string, number: number, key: NoteKey | null, pinned: PinnedShard | null, streams: StreamTable,
- *   effects: EffectCheck, onProgress: (shard: string, entries: number) => void,
+ *   effects: EffectCheck, epochs: EpochCheck, onProgress: (shard: string, entries: number) => void,
  * }} ShardTask
  */
 
@@ -82,6 +83,7 @@ class ShardWalk {
       covered: this.#covered,
       checkpoints: this.#marks.count,
       root: this.#coveredRoot,
+      isClosed: this.#task.epochs.isClosed(this.#task.shard),
     };
     return { report, findings: this.#findings, name: this.#marks.name };
   }
@@ -168,7 +170,10 @@ class ShardWalk {
    */
   #takeLine(bytes, stored) {
     this.#lines.take(bytes, this.#next, this.#first > 0, this.#bracket);
+    const { shard, epochs } = this.#task;
+    const isEnd = epochs.isEnd(shard, this.#next);
     this.#push(hashLeaf(bytes), stored, bytes);
+    if (isEnd) epochs.noteEnd(shard, this.#bracket.tree.root());
     if (this.#next % PROGRESS_EVERY === 0) this.#task.onProgress(this.#task.shard, this.#next);
   }
 
