@@ -111,20 +111,22 @@ export type Told = Record<string, unknown> & { type: string };
 
 export class Writer {
   readonly log: Log;
-  readonly #streams = new Map<string, { seq: number; head: string }>();
+  readonly streams: Map<string, { seq: number; head: string }>;
 
-  constructor(log: Log) {
+  /** `streams`: where they are already, in logs that are to go on here. */
+  constructor(log: Log, streams: Writer["streams"] = new Map()) {
     this.log = log;
+    this.streams = streams;
   }
 
   /** Adds one entry and returns its index. */
   add(stream: string, { type, ...told }: Told, at = START_MS + this.log.lines.length): number {
     const { lines, shard } = this.log;
-    const { seq, head } = this.#streams.get(stream) ?? { seq: 0, head: STREAM_START };
+    const { seq, head } = this.streams.get(stream) ?? { seq: 0, head: STREAM_START };
     this.#noteEffect(stream, seq + 1, at, type, told);
     const members = { at, type, stream, seq: seq + 1, prev: head, ...told };
     const text = JSON.stringify({ v: 1, ...members });
-    this.#streams.set(stream, { seq: seq + 1, head: sha256(text).toString("hex") });
+    this.streams.set(stream, { seq: seq + 1, head: sha256(text).toString("hex") });
     return this.#put(JSON.stringify({ v: 1, shard, index: lines.length, ...members }));
   }
 

@@ -9,8 +9,9 @@
  *
  * A new shard does all this by itself before it takes its first entry. The first shard's alarm goes through those that nobody has sent to.
  */
-import { OPENED_AT_ONCE, OPENED_PER_ROUND } from "../bounds.ts";
+import { APPEND_TIMEOUT_MS, OPENED_AT_ONCE, OPENED_PER_ROUND } from "../bounds.ts";
 import { type Epochs, findShard, growEpochs, listPlaces, type ShardPlace, type Standing } from "../epochs.ts";
+import { withinTime } from "../time.ts";
 import type { OwnStream } from "./own-stream.ts";
 import type { LedgerParts } from "./parts.ts";
 import type { Closed, KeptEpochs, ShardStore, StreamRow } from "./store.ts";
@@ -63,6 +64,7 @@ export class EpochDesk {
   readonly #store: ShardStore;
   readonly #own: OwnStream;
   readonly #parts: LedgerParts;
+  #opening: Promise<void> | null = null;
 
   constructor(store: ShardStore, own: OwnStream, parts: LedgerParts) {
     this.#store = store;
@@ -70,22 +72,29 @@ export class EpochDesk {
     this.#parts = parts;
   }
 
-  /** False: there is no such shard. */
+  /** False: there is no such shard. Callers that come while it is opened share that. */
   async open(place: ShardPlace): Promise<boolean> {
-    const kept = this.#store.read("place");
-    if (kept !== null) return kept.shards === place.shards;
+    if (this.#store.read("place") === null) {
+      this.#opening ??= this.#open(place).finally(() => {
+        this.#opening = null;
+      });
+      await this.#opening;
+    }
+    return this.#store.read("place")?.shards === place.shards;
+  }
+
+  async #open(place: ShardPlace): Promise<void> {
     const standing = await this.#find(place);
-    if (standing === null) return false;
+    if (standing === null) return;
     const { before } = standing;
     if (before === null) {
       this.#store.write("place", place);
-      return true;
+      return;
     }
-    const digest = await this.#parts.other.close(before);
+    const digest = await withinTime(this.#parts.other.close(before), APPEND_TIMEOUT_MS);
     const isOpen = (): boolean => this.#store.read("place") !== null;
     const entry = { type: "opened", capability: "ledger.epoch", target: before.shard, digest } as const;
     await this.#own.tell(() => (isOpen() ? null : entry), { kind: "opens", place, before }, Date.now());
-    return true;
   }
 
   /** Rejects where there is no such shard, or no epoch behind its own. */
@@ -117,7 +126,8 @@ export class EpochDesk {
 
   async #find(place: ShardPlace): Promise<Standing | null> {
     const first = this.#parts.first();
-    const known = await first.epochs();
-    return findShard(known.length > 0 ? known : await first.agree(place.shards), place);
+    const known = await withinTime(first.epochs(), APPEND_TIMEOUT_MS);
+    const begin = (): Promise<Epochs> => withinTime(first.agree(place.shards), APPEND_TIMEOUT_MS);
+    return findShard(known.length > 0 ? known : await begin(), place);
   }
 }

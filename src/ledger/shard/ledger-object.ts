@@ -38,9 +38,7 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
   async append(place: ShardPlace, delivery: Delivery): Promise<Appended> {
     const parts = await this.parts();
     const { sequencer, epochs } = this.#crewOf(place, parts);
-    const kept = this.#store.read("place");
-    const isOpen = kept === null ? await epochs.open(place) : kept.shards === place.shards;
-    if (!isOpen) return { kind: "misplaced" };
+    if (!(await epochs.open(place))) return { kind: "misplaced" };
     const appended = await sequencer.append(delivery);
     if (appended.kind === "held") await this.#arm(parts);
     return appended;

@@ -2,12 +2,14 @@
 import {
   BUNDLE_LINES,
   CHECKPOINT_PAUSE_MS,
+  D1_TIMEOUT_MS,
   PUBLISH_PAUSE_MS,
   SINK_RETRY_MS_MAX,
   SINK_STUCK_MS,
 } from "../bounds.ts";
 import type { ShardPlace } from "../epochs.ts";
 import { TreeReader } from "../read/proofs.ts";
+import { withinTime } from "../time.ts";
 import { isOpening, openShards } from "./epoch-desk.ts";
 import type { OwnStream } from "./own-stream.ts";
 import type { LedgerParts } from "./parts.ts";
@@ -123,7 +125,11 @@ export class Rounds {
   async #isPublishable({ store, parts }: Round): Promise<boolean> {
     const before = store.read("before");
     if (before === null || this.#isBeforeShown) return true;
-    if (store.read("published") === null && !(await parts.other.isEndShown(before))) return false;
+    if (
+      store.read("published") === null &&
+      !(await withinTime(parts.other.isEndShown(before), D1_TIMEOUT_MS))
+    )
+      return false;
     this.#isBeforeShown = true;
     return true;
   }
@@ -131,7 +137,7 @@ export class Rounds {
   async #open({ store, parts }: Round): Promise<void> {
     if (!isOpening(store) || Date.now() < this.#openFrom) return;
     try {
-      await openShards(store, parts.other.open);
+      await openShards(store, (place) => withinTime(parts.other.open(place), D1_TIMEOUT_MS));
     } catch (error) {
       this.#openFrom = Date.now() + SINK_RETRY_MS_MAX;
       parts.report("ledger-opening-failed", { error: nameOf(error) });

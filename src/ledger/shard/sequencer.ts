@@ -5,9 +5,10 @@
 import { toHex } from "../../core/bytes.ts";
 import { STREAM_START } from "../../core/entry.ts";
 import { extendFrontier, type Frontier, rootOf } from "../../core/log/tree.ts";
-import { BATCH_CHARS_MAX, BATCH_LINES_MAX, GATHER_MS } from "../bounds.ts";
+import { APPEND_TIMEOUT_MS, BATCH_CHARS_MAX, BATCH_LINES_MAX, GATHER_MS } from "../bounds.ts";
 import type { ShardPlace } from "../epochs.ts";
 import { hashLeaf, hashNode, isEntryText, placeLine } from "../hashing.ts";
+import { withinTime } from "../time.ts";
 import type { Mark, PlacedLine, ShardStore, StreamRow } from "./store.ts";
 
 /**
@@ -153,12 +154,14 @@ export class Sequencer {
    */
   async #readHeads(batch: readonly Waiting[]): Promise<Map<string, StreamRow>> {
     const before = this.#store.read("before");
+    if (before === null) return new Map();
     const unknown = batch
       .filter(({ purpose }) => purpose.kind === "keys")
       .map(({ delivery }) => delivery.stream)
       .filter((stream) => this.#store.readStream(stream) === null);
-    if (before === null || unknown.length === 0) return new Map();
-    const rows = await this.#askHeads(before, [...new Set(unknown)]);
+    if (unknown.length === 0) return new Map();
+    const asked = this.#askHeads(before, [...new Set(unknown)]);
+    const rows = await withinTime(asked, APPEND_TIMEOUT_MS);
     return new Map(rows.map((row) => [row.stream, row]));
   }
 

@@ -1,7 +1,15 @@
 // @ts-check
 /** One shard from its first entry to its last: lines, tree, checkpoints, pin, streams, and what was pruned. */
 
-import { Frontier, HASH_BYTES, hashBytes, hashLeaf, isConsistent, prefixFromPath } from "../tree.mjs";
+import {
+  Frontier,
+  HASH_BYTES,
+  hashBytes,
+  hashLeaf,
+  isConsistent,
+  prefixFromPath,
+  rootOver,
+} from "../tree.mjs";
 import { Bracket } from "./bracket.mjs";
 import { LineCheck } from "./line-check.mjs";
 import { Marks } from "./marks.mjs";
@@ -291,15 +299,4 @@ class ShardWalk {
     this.#find(kind, index, detail);
     this.#stopped = true;
   }
-}
-
-/**
- * Root over hashes that stand one behind the other, in hex.
- * @param {Buffer} hashes
- */
-function rootOver(hashes) {
-  const tree = new Frontier();
-  for (let at = 0; at < hashes.length; at += HASH_BYTES)
-    tree.push(Buffer.from(hashes.subarray(at, at + HASH_BYTES)));
-  return tree.root().toString("hex");
 }
