@@ -4,6 +4,7 @@
  * with the root over all of it. Shards are read epoch by epoch, the oldest first.
  */
 
+/** @import { Frontier } from "../tree.mjs" */
 /** @import { Finding, Line, ShardReport } from "../types.ts" */
 
 const NEXT = /^([1-9]\d{0,3})\/([1-9]\d{0,4})-([1-9]\d{0,3})\/([1-9]\d{0,4})$/;
@@ -95,22 +96,14 @@ export class EpochCheck {
   }
 
   /**
-   * True for the entry that closes a shard.
-   * @param {string} shard
-   * @param {number} index
-   */
-  isEnd(shard, index) {
-    return this.#closed.get(shard)?.index === index;
-  }
-
-  /**
    * Notes the root over all entries up to the one that closes a shard.
    * @param {string} shard
-   * @param {Buffer} root
+   * @param {number} index Of the newest entry.
+   * @param {Frontier} tree
    */
-  noteEnd(shard, root) {
+  noteEnd(shard, index, tree) {
     const closed = this.#closed.get(shard);
-    if (closed !== undefined) closed.root = root.toString("hex");
+    if (closed?.index === index) closed.root = tree.root().toString("hex");
   }
 
   /** @param {string} shard */

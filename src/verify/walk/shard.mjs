@@ -178,10 +178,8 @@ class ShardWalk {
    */
   #takeLine(bytes, stored) {
     this.#lines.take(bytes, this.#next, this.#first > 0, this.#bracket);
-    const { shard, epochs } = this.#task;
-    const isEnd = epochs.isEnd(shard, this.#next);
     this.#push(hashLeaf(bytes), stored, bytes);
-    if (isEnd) epochs.noteEnd(shard, this.#bracket.tree.root());
+    this.#task.epochs.noteEnd(this.#task.shard, this.#next - 1, this.#bracket.tree);
     if (this.#next % PROGRESS_EVERY === 0) this.#task.onProgress(this.#task.shard, this.#next);
   }
 

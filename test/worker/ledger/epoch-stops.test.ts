@@ -15,7 +15,7 @@ import {
   runAll,
   Sender,
 } from "../support/epochs.ts";
-import { ledgerObject, runRound } from "../support/ledger.ts";
+import { ledgerObject, makeDelivery, readLines, runRound } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
 
 const KEYS = 10;
@@ -146,6 +146,31 @@ describe("isolates with the old number and with the new", () => {
       expect((await historyOf(sender)).map((each) => each.slice(2))).toEqual(["granted", "settled"]);
     }
     await expectEpochsWhole();
+  });
+
+  it("send while a shard is being closed, and what it has taken stands before its end", async () => {
+    await ledgerObject("1:0").agree("1:0", 1);
+    await ledgerObject("1:0").agree("1:0", 2);
+    const place = { shard: "1:0", shards: 1 };
+    let isClosed = false;
+    const closed = Promise.all([1, 2].map(() => ledgerObject("1:0").close(place)));
+    void closed.then(() => {
+      isClosed = true;
+    });
+    const sent: { stream: string; answer: Promise<{ kind: string }> }[] = [];
+    for (let waves = 0, behind = 0; waves < 500 && behind < 2; waves++) {
+      const delivery = await makeDelivery(2);
+      sent.push({ stream: delivery.stream, answer: ledgerObject("1:0").append(place, delivery) });
+      await scheduler.wait(1);
+      if (isClosed) behind += 1;
+    }
+    expect(new Set(await closed).size).toBe(1);
+    await runAll();
+    await expectEpochsWhole();
+    const streams = new Set((await readLines("1:0")).map(({ stream }) => stream));
+    const kinds = await Promise.all(sent.map(async ({ answer }) => (await answer).kind));
+    expect(new Set(kinds)).toEqual(new Set(["held", "closed"]));
+    for (const [i, { stream }] of sent.entries()) expect(streams.has(stream)).toBe(kinds[i] === "held");
   });
 
   it("learn of each other: the old one is told to go to the new epoch, and says that its number is another one", async () => {

@@ -1,8 +1,12 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { toHex } from "../../../src/core/bytes.ts";
 import { EMPTY_FRONTIER, extendFrontier, rootOf } from "../../../src/core/log/tree.ts";
 import { hashLeaf, hashNode } from "../../../src/ledger/hashing.ts";
+import { OwnStream } from "../../../src/ledger/shard/own-stream.ts";
+import { Sequencer } from "../../../src/ledger/shard/sequencer.ts";
+import { ShardStore } from "../../../src/ledger/shard/store.ts";
 import { advanceClock, DAY, MINUTE, stopClock } from "../support/clock.ts";
 import {
   beginAgain,
@@ -123,6 +127,28 @@ describe("a larger number of shards", () => {
   });
 });
 
+describe("a shard's own stream", () => {
+  it("takes one entry after the other, however many are told at once", async () => {
+    await runInDurableObject(ledgerObject("1:0"), async (_object, { storage }) => {
+      const store = new ShardStore(storage);
+      const onFork = vi.fn();
+      const sequencer = new Sequencer(store, "1:0", async () => [], onFork);
+      const own = new OwnStream(store, "1:0", sequencer);
+      const tell = (index: number): Promise<number | null> => {
+        const entry = {
+          type: "prune",
+          capability: "ledger.prune",
+          target: String(index),
+          digest: "",
+        } as const;
+        return own.tell(() => (index === 2 ? null : entry), { kind: "tells" }, index);
+      };
+      expect(await Promise.all([1, 2, 3, 4].map(tell))).toEqual([0, null, 1, 2]);
+      expect(onFork).not.toHaveBeenCalled();
+    });
+  });
+});
+
 describe("a smaller number of shards", () => {
   it("is reported and changes nothing: entries go where they belong", async () => {
     const [sender = new Sender()] = await grantMany(1, isolateWith(8));
@@ -197,8 +223,9 @@ describe("a closed shard", () => {
   });
 
   it("prunes what is old under entries of its own, and keeps the bundle that says it is closed", async () => {
-    for (let i = 0; i < 6; i++) await ledgerObject("1:1").append(place, await makeDelivery(100));
-    await closeAll();
+    for (let i = 0; i < 7; i++) await ledgerObject("1:1").append(place, await makeDelivery(73));
+    await ledgerObject("1:0").agree("1:0", 8);
+    await runAll();
     await withLedgerParts(ledgerObject("1:1"), { retentionMs: 10 * DAY }, async (object) => {
       for (let days = 0; days < 30; days++) {
         await object.alarm();
@@ -206,11 +233,13 @@ describe("a closed shard", () => {
       }
     });
     const lines = await readLines("1:1");
-    expect(lines[0]?.index).toBe(512);
-    const types = lines.map(({ type }) => type);
-    expect(types.slice(types.indexOf("closed"))).toEqual(["closed", "prune"]);
+    expect(lines[0]?.index).toBe(256);
+    expect(lines.slice(-2).map(({ index, type }) => [index, type])).toEqual([
+      [511, "closed"],
+      [512, "prune"],
+    ]);
     const prunes = await env.DB.prepare("SELECT until, bundles FROM prunes WHERE shard = '1:1'").all();
-    expect(prunes.results).toEqual([{ until: 512, bundles: 2 }]);
+    expect(prunes.results).toEqual([{ until: 256, bundles: 1 }]);
   });
 
   it("lets a row of an effect go on with what the next shard says", async () => {
