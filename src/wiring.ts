@@ -7,9 +7,8 @@ import type { Env } from "./env.ts";
 import { type Gateway, makeGateway } from "./gateway/gateway.ts";
 import { makeRouter, type Serve } from "./gateway/router.ts";
 import type { KeyParts } from "./key/key-object.ts";
-import { FIRST_SHARD } from "./ledger/epochs.ts";
 import { noLedger } from "./ledger/none.ts";
-import { openLedger } from "./ledger/port.ts";
+import { openLedger, reachShards } from "./ledger/port.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
 import { openOrigin, originUrl } from "./origin/dispatch.ts";
 import { openQuota } from "./quota/quota-object.ts";
@@ -82,7 +81,6 @@ function openLedgerOf(env: Env, { ledger }: Config, keyring: Keyring): LedgerPor
 
 function ledgerPartsOf(env: Env, { ledger, secrets }: Config): LedgerParts {
   const { name, sinks, webhookUrl, retentionMs, effectsTable } = ledger;
-  const shardAt = (shard: string): ReturnType<Env["LEDGERS"]["getByName"]> => env.LEDGERS.getByName(shard);
   const receiver =
     webhookUrl === null || secrets.webhook === null ? null : { url: webhookUrl, key: secrets.webhook };
   return {
@@ -95,16 +93,6 @@ function ledgerPartsOf(env: Env, { ledger, secrets }: Config): LedgerParts {
     print: sinks.includes("stdout") ? printEntry : null,
     send: (url, init) => fetch(url, init),
     report,
-    first: () => ({
-      epochs: async () => shardAt(FIRST_SHARD).epochs(),
-      agree: async (shards) => shardAt(FIRST_SHARD).agree(FIRST_SHARD, shards),
-      ownKey: async () => shardAt(FIRST_SHARD).ownKey(),
-    }),
-    other: {
-      open: async (place) => shardAt(place.shard).open(place),
-      close: async (place) => shardAt(place.shard).close(place),
-      headsOf: async (place, streams) => shardAt(place.shard).headsOf(place, streams),
-      isEndShown: async (place) => shardAt(place.shard).isEndShown(),
-    },
+    ...reachShards(env.LEDGERS),
   };
 }

@@ -7,6 +7,7 @@ import type { Stream } from "../core/record.ts";
 import { APPEND_TIMEOUT_MS, PLACE_TRIES_MAX } from "./bounds.ts";
 import { type Epochs, FIRST_SHARD, placeOf, type ShardPlace } from "./epochs.ts";
 import type { Appended, LedgerObjectShell } from "./shard/ledger-object.ts";
+import type { LedgerParts } from "./shard/parts.ts";
 import type { Delivery } from "./shard/sequencer.ts";
 import { withinTime } from "./time.ts";
 
@@ -31,6 +32,26 @@ export function openLedger(access: LedgerAccess): LedgerPort {
         access.report("ledger-append-failed", { error: error instanceof Error ? error.name : "unknown" });
         return { kind: "failed" };
       }
+    },
+  };
+}
+
+/** What a shard reaches others through. */
+export function reachShards(objects: LedgerObjects): Pick<LedgerParts, "first" | "other"> {
+  const at = ({ shard }: ShardPlace): DurableObjectStub<LedgerObjectShell<unknown>> =>
+    objects.getByName(shard);
+  const first = (): DurableObjectStub<LedgerObjectShell<unknown>> => objects.getByName(FIRST_SHARD);
+  return {
+    first: () => ({
+      epochs: async () => first().epochs(),
+      agree: async (shards) => first().agree(FIRST_SHARD, shards),
+      ownKey: async () => first().ownKey(),
+    }),
+    other: {
+      open: async (place) => at(place).open(place),
+      close: async (place) => at(place).close(place),
+      headsOf: async (place, streams) => at(place).headsOf(place, streams),
+      isEndShown: async (place) => at(place).isEndShown(),
     },
   };
 }
