@@ -109,30 +109,34 @@ export function emptyLog(shard = "1:0", key = makeKey()): Log {
 /** Members of an entry behind `prev`, in their order. */
 export type Told = Record<string, unknown> & { type: string };
 
+const NEW_STREAM = { seq: 0, head: STREAM_START, isInDoubt: false };
+
 export class Writer {
   readonly log: Log;
-  readonly #streams = new Map<string, { seq: number; head: string }>();
-  /** Streams whose outcome is unknown. */
-  readonly #doubtful = new Set<string>();
+  readonly streams: Map<string, { seq: number; head: string; isInDoubt: boolean }>;
 
-  constructor(log: Log) {
+  /** `streams`: where they are already, in logs that are to go on here. */
+  constructor(log: Log, streams: Writer["streams"] = new Map()) {
     this.log = log;
+    this.streams = streams;
   }
 
   /** Adds one entry and returns its index. */
   add(stream: string, { type, ...told }: Told, at = START_MS + this.log.lines.length): number {
     const { lines, shard } = this.log;
-    const { seq, head } = this.#streams.get(stream) ?? { seq: 0, head: STREAM_START };
+    const { seq, head, isInDoubt } = this.streams.get(stream) ?? NEW_STREAM;
     this.#noteEffect(stream, seq + 1, at, type, told);
     const isEnd = type === "settled" || type === "released";
-    const wasInDoubt = isEnd && this.#doubtful.delete(stream);
-    const isResolved = wasInDoubt && told.actor === "executor" && !("code" in told);
-    if (type === "unknown") this.#doubtful.add(stream);
-    if (type === "granted") this.#doubtful.delete(stream);
+    const isResolved = isEnd && isInDoubt && told.actor === "executor" && !("code" in told);
+    const isSure = isEnd || type === "granted";
     const resolved = isResolved ? { code: "resolved" } : {};
     const members = { at, type, stream, seq: seq + 1, prev: head, ...told, ...resolved };
     const text = JSON.stringify({ v: 1, ...members });
-    this.#streams.set(stream, { seq: seq + 1, head: sha256(text).toString("hex") });
+    this.streams.set(stream, {
+      seq: seq + 1,
+      head: sha256(text).toString("hex"),
+      isInDoubt: type === "unknown" || (isInDoubt && !isSure),
+    });
     return this.#put(JSON.stringify({ v: 1, shard, index: lines.length, ...members }));
   }
 

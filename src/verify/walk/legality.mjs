@@ -20,7 +20,7 @@ const UNKNOWN = 2;
 const SETTLED = 3;
 const RELEASED = 4;
 const PURGED = 5;
-/** A shard's own stream, which tells what was pruned and nothing else. */
+/** A shard's own stream, which tells how it began and ended, what was pruned, and nothing else. */
 const OWN = 6;
 /** The stream's first entries are pruned, and those since don't tell what state it is in. */
 const ANY = 7;
@@ -30,8 +30,10 @@ const STATE_NAMES = ["new", "in-flight", "unknown", "settled", "released", "purg
 const RESOLVED = "resolved";
 
 const DISPATCH = "origin.request";
-const PRUNE = "prune";
 const PRUNING = "ledger.prune";
+const SPLITTING = "ledger.epoch";
+/** What a shard tells of itself, and as which capability. @type {Record<string, string>} */
+const OWN_TYPES = { prune: PRUNING, opened: SPLITTING, closed: SPLITTING };
 const REASONS = [
   "timeout",
   "connection-lost",
@@ -136,7 +138,8 @@ const OPTIONAL = /** @type {const} */ ([
  * @returns {string | null} Why it is illegal, null when it is not.
  */
 export function judgeLine(row, line, isKnown) {
-  if (line.type === PRUNE) return judgePrune(row, line, isKnown);
+  const own = OWN_TYPES[line.type];
+  if (own !== undefined) return judgeOwn(row, line, own, isKnown);
   const type = TYPES[line.type];
   if (type === undefined) return "no entry has this type";
   const isBlind = !isKnown || row.state === ANY;
@@ -158,15 +161,16 @@ export function judgeLine(row, line, isKnown) {
 /**
  * @param {StreamTable} row
  * @param {Line} line
+ * @param {string} capability
  * @param {boolean} isKnown
  */
-function judgePrune(row, line, isKnown) {
+function judgeOwn(row, line, capability, isKnown) {
   const isOwn = row.state === NEW || row.state === OWN || !isKnown;
   row.state = OWN;
   if (!isOwn || line.stream !== ownStream(line.shard))
-    return "a prune entry outside of its shard's own stream";
-  if (line.capability !== PRUNING || line.actor !== "ledger") return "a prune entry that is not the ledger's";
-  if (line.effectId !== undefined || line.attempt !== undefined) return "a prune entry with an effect";
+    return `${line.type} outside of its shard's own stream`;
+  if (line.capability !== capability || line.actor !== "ledger") return `${line.type} is not the ledger's`;
+  if (line.effectId !== undefined || line.attempt !== undefined) return `${line.type} with an effect`;
   return null;
 }
 
@@ -185,7 +189,7 @@ function ownStream(shard) {
 function judgeMembers(line, { phase, must, may }) {
   if (line.effectId === undefined || line.attempt === undefined) return `${line.type} names no attempt`;
   if (phase === "any") {
-    const isOwn = line.capability === undefined || [DISPATCH, PRUNING].includes(line.capability);
+    const isOwn = line.capability === undefined || [DISPATCH, PRUNING, SPLITTING].includes(line.capability);
     if (isOwn || line.phase === undefined) return `${line.type} is not of an effect that was reported`;
   } else if (line.capability !== DISPATCH) return `${line.type} is not of a dispatch`;
   else if (line.phase !== phase) return `${line.type} tells a phase that is not its own`;

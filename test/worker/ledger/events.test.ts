@@ -3,7 +3,7 @@ import { parseList } from "structured-headers";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, sha256Hex } from "../../../src/core/bytes.ts";
 import { BUNDLE_LINES, EVENTS_PER_PUSH_MAX } from "../../../src/ledger/bounds.ts";
-import { shardOf } from "../../../src/ledger/port.ts";
+import { placeOf } from "../../../src/ledger/epochs.ts";
 import { readEvents } from "../../../src/ledger/shard/events.ts";
 import type { Delivery } from "../../../src/ledger/shard/sequencer.ts";
 import { advanceClock, MINUTE, settleDown, stopClock, until } from "../support/clock.ts";
@@ -123,7 +123,7 @@ describe("a receiver", () => {
       await settleDown();
       return (await readDelivered(stub)) === 4;
     });
-    const shard = shardOf(await keyring.stream(operation.name, (await readRecord(stub)).inc), 4);
+    const { shard } = placeOf(await keyring.stream(operation.name, (await readRecord(stub)).inc), [4]);
     const receiver = makeReceiver(accept);
     await withLedgerParts(ledgerObject(shard), receiver, async (object) => object.alarm());
     const told = receiver.sent.flatMap((sent) =>
