@@ -1,33 +1,10 @@
-/** What four observers saw of a run, in one order: clients, the origin, the status endpoint, and whoever kills. */
+/** What the observers saw of a run, in one order: clients, the origin, the status endpoint, the ledger's readers, and whoever kills. */
+import type { Point } from "./points.ts";
 
 export type Executor = "object" | "worker";
 
 /** A route's `on_crash`. */
 export type CrashRule = "hold" | "retry";
-
-/** Where a kill is aimed, in the order of a request's life. In brackets: the crash points that it can fall on. */
-export const POINTS = [
-  /** The client is still sending its body [c1]. */
-  "body-sending",
-  /** The client has sent its last byte a few milliseconds ago [c1 to c5]. */
-  "body-sent",
-  /** The origin has the whole request and has done nothing [c5]. */
-  "on-the-wire",
-  /** The origin has had its effect and has not said a byte [c6]. */
-  "effect-done",
-  /** The origin has sent half of its answer's body [c6]. */
-  "answer-begun",
-  /** The origin has sent its last byte a few milliseconds ago [c7, c8, c9]. */
-  "answer-ended",
-  /** The client has its answer [c9, c10]. */
-  "answer-given",
-  /** Replays of a settled key are under way. */
-  "replaying",
-  /** Duplicates wait for the answer of a call that the origin holds. */
-  "waiting",
-] as const;
-
-export type Point = (typeof POINTS)[number];
 
 /** One operation of one client, under one key that nobody else uses. */
 export type Operation = {
@@ -37,6 +14,8 @@ export type Operation = {
   point: Point;
   /** The kill it was made for, counted from 1. */
   kill: number;
+  /** Its answer is kept for a second, and its key is free again after that: nobody may call twice. */
+  isBrief: boolean;
 };
 
 /** Why a client called: the first try, more of the same, or a look back at an operation of an earlier kill. */
@@ -71,8 +50,16 @@ export type Fact =
   | { kind: "killed"; kill: number; point: Point; executor: Executor; crashRule: CrashRule; hit: boolean }
   /** A new gateway is about to serve on the same store: from the kill to here there was none. */
   | { kind: "started"; kill: number }
-  /** State by `GET /operations/{id}`; null: none was given. */
-  | { kind: "looked"; key: string; state: string | null };
+  /** `GET /operations/{id}`. State null: none was given. `isDelivered`: the ledger has all that the key has to tell. */
+  | { kind: "looked"; key: string; state: string | null; effects: readonly string[]; isDelivered: boolean }
+  /** Verdict of `oncegate verify`, with the pin of the time before: "sound", or what is wrong. Sizes of the shards. */
+  | { kind: "verified"; kill: number; verdict: string; sizes: Readonly<Record<string, number>> }
+  /** A checkpoint that the gateway showed; `root` in base64. */
+  | { kind: "shown"; shard: string; size: number; root: string }
+  /** A checkpoint that is in the database at the end. */
+  | { kind: "kept"; shard: string; size: number; root: string }
+  /** An entry of the ledger at the end. */
+  | { kind: "entered"; effect: string; type: string };
 
 export type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { kind: Kind }>;
 

@@ -4,29 +4,36 @@ import { describeRun, listShortfalls } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
 
 const USAGE = `npm run chaos -- [options]
-  --kills N          1 to 5000 (200)
+  --kills N          1 to 5000 (1500)
+  --mix WHICH        long: even over the crash points; short: as in npm test (long)
   --seed N           where and when each kill falls (from the clock; printed)
   --executor WHICH   object, worker or both (both)`;
 const EXECUTORS = { object: ["object"], worker: ["worker"], both: ["object", "worker"] };
-/** A kill, with its restart and its retries, takes a second or two; a machine that needs more is too slow to aim on. */
-const KILL_MS_MAX = 10_000;
+const MIXES = ["long", "short"];
+/** A kill, with its restart and its retries, takes half a second; a machine that needs much more is too slow to aim on. */
+const KILL_MS_MAX = 5_000;
+const KILLS_PER_LINE = 50;
 
 function readOptions(args) {
   const { values } = parseArgs({
     args,
     options: {
-      kills: { type: "string", default: "200" },
+      kills: { type: "string", default: "1500" },
+      mix: { type: "string", default: "long" },
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       executor: { type: "string", default: "both" },
+      verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return { kind: "help" };
+  const { mix, verbose } = values;
   const executors = Object.hasOwn(EXECUTORS, values.executor) ? EXECUTORS[values.executor] : null;
   if (executors === null) throw new Error(`--executor: "${values.executor}" is not object, worker or both`);
+  if (!MIXES.includes(mix)) throw new Error(`--mix: "${mix}" is not long or short`);
   const kills = readNumber("kills", values.kills, 1, 5_000);
   const seed = readNumber("seed", values.seed, 0, 4_294_967_295);
-  return { kind: "run", kills, seed, executors };
+  return { kind: "run", kills, mix, seed, executors, verbose };
 }
 
 function readNumber(name, text, least, most) {
@@ -40,16 +47,16 @@ async function main() {
   if (options.kind === "help") return process.stdout.write(`${USAGE}\n`);
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());
-  process.stdout.write(
-    `seed ${options.seed}, ${options.kills} kills, executor ${options.executors.join(" and ")}\n`,
-  );
+  const { seed, kills, mix, executors, verbose } = options;
+  process.stdout.write(`seed ${seed}, ${kills} kills, ${mix} mix, executor ${executors.join(" and ")}\n`);
   const run = await runChaos({
-    ...options,
-    msMax: options.kills * KILL_MS_MAX,
+    ...{ kills, mix, seed, executors },
+    msMax: kills * KILL_MS_MAX,
     stop: stop.signal,
     onKill(kill, { point, executor, crashRule, delayMs }, hit) {
       const aim = `${point} ${executor} ${crashRule} +${delayMs} ms`;
-      process.stdout.write(`kill ${kill}: ${aim}${hit ? "" : " (missed)"}\n`);
+      if (verbose || !hit || kill % KILLS_PER_LINE === 0)
+        process.stdout.write(`kill ${kill}: ${aim}${hit ? "" : " (missed)"}\n`);
     },
   });
   process.stdout.write(`\n${describeRun(run)}\n`);
@@ -57,6 +64,6 @@ async function main() {
 }
 
 await main().catch((error) => {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : error}\n`);
   process.exitCode = 1;
 });

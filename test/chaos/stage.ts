@@ -1,0 +1,73 @@
+/** What a run stands on: an origin, a control, a gateway on a store of its own, clients, and the history they write. */
+import { mkdir, mkdtemp, rm, statfs } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { Caller } from "./caller.ts";
+import { Control } from "./control.ts";
+import { ChaosGateway } from "./gateway.ts";
+import { type ChaosOrigin, startChaosOrigin } from "./origin-script.ts";
+import { Recorder } from "./recorder.ts";
+
+export type ChaosStage = {
+  recorder: Recorder;
+  caller: Caller;
+  origin: ChaosOrigin;
+  control: Control;
+  gateway: ChaosGateway;
+  /** Folder of the store; whoever uses the stage says whether it stays. */
+  store: string;
+  /** A store in memory makes every write fast, and the races that a kill is aimed at narrow. */
+  medium: "disk" | "memory";
+};
+
+const ORIGIN_TIMEOUT_S = 3;
+
+/** `statfs(2)`: the type of a file system in memory. */
+const TMPFS = 0x01021994;
+
+const SHELF = resolve(import.meta.dirname, "../../.wrangler/chaos");
+
+/** Ends everything that it started, whatever `use` does. The gateway is not running when `use` is called. */
+export async function withStage<Result>(use: (stage: ChaosStage) => Promise<Result>): Promise<Result> {
+  await mkdir(SHELF, { recursive: true });
+  const folder = await mkdtemp(join(SHELF, "run-"));
+  const store = join(folder, "store");
+  const shelf = join(folder, "shelf");
+  await mkdir(store);
+  const medium = (await statfs(store)).type === TMPFS ? "memory" : "disk";
+  const recorder = new Recorder();
+  const origin = await startChaosOrigin(recorder);
+  const control = await Control.open();
+  try {
+    const routes = describeRoutes();
+    const gateway = await ChaosGateway.open({
+      origin: origin.url,
+      control: control.url,
+      routes,
+      store,
+      shelf,
+    });
+    try {
+      const caller = new Caller(recorder);
+      return await use({ recorder, caller, origin, control, gateway, store, medium });
+    } finally {
+      await gateway.close();
+    }
+  } finally {
+    await origin.close();
+    await control.close();
+    await rm(shelf, { recursive: true, force: true });
+  }
+}
+
+/** Of each executor: a route that holds, one whose origin drops repeats, and one whose keys are free again soon. */
+function describeRoutes(): Record<string, unknown>[] {
+  const shared = { methods: ["POST"], key: "required", origin_timeout: `${ORIGIN_TIMEOUT_S}s`, window: "1h" };
+  const retry = { on_crash: "retry", origin_key: "derived" };
+  const brief = { window: "1s", quarantine: "0s" };
+  return (["object", "worker"] as const).flatMap((executor) =>
+    Object.entries({ hold: {}, retry, brief }).map(([name, changes]) => {
+      const id = `${executor}-${name}`;
+      return { ...shared, executor, id, match: `/${id}/*`, ...changes };
+    }),
+  );
+}
