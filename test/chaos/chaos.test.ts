@@ -3,8 +3,8 @@ import { selectFacts } from "./history.ts";
 import { describeRun, listShortfalls } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
 
-/** Five for each crash point, two for each gap of the ledger, twenty while D1 writes, one for each race. */
-const KILLS = 100;
+/** Five for each crash point, two for each gap of the ledger, twenty while D1 writes, two for each way out of unknown, one for each race. */
+const KILLS = 104;
 const SEED = 1;
 /** The verifier runs after each of the first kills, then less often. */
 const CHECKS_LEAST = 40;

@@ -14,6 +14,7 @@ import {
 } from "./history.ts";
 import { checkLedger } from "./ledger-rules.ts";
 import { groupOf, type Point } from "./points.ts";
+import { checkProbes } from "./probe-rules.ts";
 
 export type Violation = { rule: string; key: string; text: string };
 
@@ -37,7 +38,7 @@ const RULES = {
 
   "dedupe-key-changed": ({ operation, facts }) => {
     const keys = selectFacts(facts, "arrived").map((arrived) => arrived.dedupe);
-    if (operation.crashRule === "hold") {
+    if (operation.crashRule !== "retry") {
       return keys.some((key) => key !== null) ? "the origin got a key that its route doesn't send" : null;
     }
     return keys.includes(null) || new Set(keys).size > 1
@@ -169,7 +170,7 @@ const RULES = {
     if (operation.isBrief) return null;
     const last = lastTold(facts);
     const isAnswered = last !== null && isSuccess(last);
-    return operation.crashRule === "retry" && !isAnswered ? "its last call got no success" : null;
+    return operation.crashRule !== "hold" && !isAnswered ? "its last call got no success" : null;
   },
 
   "success-without-effect": ({ facts }) => {
@@ -212,7 +213,7 @@ export const RULE_NAMES: readonly string[] = [
 
 /** Everything that is wrong with a history; none where every promise was kept. */
 export function checkHistory(history: History): Violation[] {
-  return [...checkKeys(history), ...checkLedger(history)];
+  return [...checkKeys(history), ...checkLedger(history), ...checkProbes(history)];
 }
 
 /** What is wrong key by key, by what clients and the origin saw. */

@@ -8,7 +8,7 @@ import type { LedgerWatch } from "./ledger-watch.ts";
 import type { ChaosStage } from "./stage.ts";
 
 /** Every lease is over, and every key has ended, well within this. */
-const CLOSING_MS_MAX = 30_000;
+const CLOSING_MS_MAX = 45_000;
 const CLOSING_CALLERS = 8;
 const RETRY_PAUSE_MS_MAX = 1_000;
 /** With all alarms rung, no entry is under way longer than this. */
@@ -45,6 +45,7 @@ async function askAll(stage: ChaosStage): Promise<void> {
 
 /** Each key is asked until it has ended, then once more, and its state is read. */
 async function ask(stage: ChaosStage, operation: Operation, endsAt: number): Promise<void> {
+  if (operation.crashRule === "probe") await waitUntilClosed(stage, operation, endsAt);
   await retryUntilEnded(stage, operation, endsAt);
   await stage.caller.call(operation, "last");
   await stage.caller.look(operation);
@@ -65,6 +66,15 @@ async function waitUntilFree({ caller }: ChaosStage, operation: Operation, endsA
   for (;;) {
     const { state } = await caller.look(operation);
     if (state === null || state === "unknown" || performance.now() > endsAt) return;
+    await sleep(REST_PAUSE_MS);
+  }
+}
+
+/** What the origin can be asked about ends by itself: it is looked at, and nobody tries again. */
+async function waitUntilClosed({ caller }: ChaosStage, operation: Operation, endsAt: number): Promise<void> {
+  for (;;) {
+    const { state } = await caller.look(operation);
+    if ((state !== "unknown" && state !== "in-flight") || performance.now() > endsAt) return;
     await sleep(REST_PAUSE_MS);
   }
 }

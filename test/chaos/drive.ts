@@ -122,6 +122,27 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
     return isThere;
   },
 
+  async "probe-heard"(scene) {
+    const { recorder, operations, control } = scene;
+    for (const { key } of operations) scene.origin.stop(key, "reset");
+    await sendAll(scene, "first");
+    const isTold = await recorder.waitForAll("told", operations, POINT_MS_MAX);
+    control.expect(listKeys(scene), "hold");
+    // A retry that meets an unknown outcome has the origin asked at once, but not twice within a second.
+    await sendAll(scene, "duplicate");
+    return isTold && (await control.waitForAll(POINT_MS_MAX));
+  },
+
+  async "origin-failing"(scene) {
+    const failures = ["reset", "cut", "executed"] as const;
+    for (const [n, { key }] of scene.operations.entries()) scene.origin.stop(key, failures[n % 3] ?? "cut");
+    await sendAll(scene, "first");
+    const broken = scene.operations.filter((_, n) => n % 3 < 2);
+    const isBroken = await scene.recorder.waitForAll("told", broken, POINT_MS_MAX);
+    await sleep(scene.delayMs);
+    return isBroken;
+  },
+
   async replaying(scene) {
     await sendAll(scene, "first");
     const isSettled = await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);

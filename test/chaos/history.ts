@@ -3,8 +3,8 @@ import type { Point } from "./points.ts";
 
 export type Executor = "object" | "worker";
 
-/** A route's `on_crash`. */
-export type CrashRule = "hold" | "retry";
+/** What a route does about a lost outcome: nothing, run again at an origin that drops repeats, or ask an origin that can tell. */
+export type CrashRule = "hold" | "retry" | "probe";
 
 /** One operation of one client, under one key that nobody else uses. */
 export type Operation = {
@@ -43,7 +43,7 @@ export type Fact =
   | { kind: "silence"; key: string; call: number }
   /** `dedupe` is the origin's own key; null where the route sends none. */
   | { kind: "arrived"; key: string; effect: string; attempt: number; dedupe: string | null }
-  | { kind: "executed"; key: string; execution: string }
+  | { kind: "executed"; key: string; effect: string; execution: string }
   /** The origin begins to answer with a body of this digest. */
   | { kind: "replied"; key: string; digest: string }
   /** Every process of the gateway has got its SIGKILL. `hit`: it fell where it was aimed. */
@@ -58,8 +58,10 @@ export type Fact =
   | { kind: "shown"; shard: string; size: number; root: string }
   /** A checkpoint that is in the database at the end. */
   | { kind: "kept"; shard: string; size: number; root: string }
+  /** The origin was asked about an attempt and has said this. `void`: it never will happen. */
+  | { kind: "probed"; effect: string; outcome: "committed" | "none" | "void" }
   /** An entry of the ledger at the end. */
-  | { kind: "entered"; effect: string; type: string };
+  | { kind: "entered"; effect: string; type: string; at: number };
 
 export type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { kind: Kind }>;
 

@@ -31,7 +31,7 @@ const looked = (state: string | null, isDelivered = true): Fact => ({
   isDelivered,
 });
 const arrived: Fact = { kind: "arrived", key: KEY, effect: EFFECT, attempt: 1, dedupe: null };
-const executed: Fact = { kind: "executed", key: KEY, execution: "execution-1" };
+const executed: Fact = { kind: "executed", key: KEY, effect: EFFECT, execution: "execution-1" };
 const replied: Fact = { kind: "replied", key: KEY, digest: "d1" };
 const killed: Fact = {
   kind: "killed",
@@ -42,7 +42,7 @@ const killed: Fact = {
   hit: true,
 };
 const started: Fact = { kind: "started", kill: 1 };
-const entered = (type: string, effect = EFFECT): Fact => ({ kind: "entered", effect, type });
+const entered = (type: string, effect = EFFECT): Fact => ({ kind: "entered", effect, type, at: 0 });
 const verified = (kill: number, size: number, verdict = "sound"): Fact => ({
   kind: "verified",
   kill,

@@ -7,7 +7,12 @@ const KEY = "key-1-1";
 const called = (call: number, use: Use): Fact => ({ kind: "called", key: KEY, call, use });
 const tell = (call: number, told: Told): Fact => ({ kind: "told", key: KEY, call, told });
 const silence = (call: number): Fact => ({ kind: "silence", key: KEY, call });
-const executed = (execution = "execution-1"): Fact => ({ kind: "executed", key: KEY, execution });
+const executed = (execution = "execution-1", effect = "effect-1"): Fact => ({
+  kind: "executed",
+  key: KEY,
+  effect,
+  execution,
+});
 const replied = (digest = "d1"): Fact => ({ kind: "replied", key: KEY, digest });
 const looked = (state: string | null, effects: readonly string[] = [], isDelivered = true): Fact => ({
   kind: "looked",

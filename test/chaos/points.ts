@@ -17,8 +17,8 @@ export const CRASH_POINTS = [
   "c12",
 ] as const;
 
-/** What a point's kills count for: a crash point, a gap of the ledger, a write of D1, or a race that ends on any side. */
-export type Group = (typeof CRASH_POINTS)[number] | "ledger" | "database" | "race";
+/** What a point's kills count for: a crash point, a gap of the ledger, a write of D1, a way out of unknown, or a race that ends on any side. */
+export type Group = (typeof CRASH_POINTS)[number] | "ledger" | "database" | "probe" | "race";
 
 type Aimed = {
   group: Group;
@@ -30,37 +30,39 @@ type Aimed = {
 };
 
 const HOLD = ["hold"] as const;
-const BOTH = ["hold", "retry"] as const;
+const EACH = ["hold", "retry", "probe", "probe"] as const;
+const PROBE = ["probe"] as const;
+const HOLD_PROBE = ["hold", "probe"] as const;
 
 export const POINTS = {
   /** The client is still sending its body. */
-  "body-sending": { group: "c1", build: "product", rules: HOLD, delayMsMax: 120 },
+  "body-sending": { group: "c1", build: "product", rules: HOLD_PROBE, delayMsMax: 120 },
   /** The Worker has the whole request; the key's object has heard nothing. */
-  unclaimed: { group: "c1", build: "gated", rules: HOLD, delayMsMax: 0 },
+  unclaimed: { group: "c1", build: "gated", rules: HOLD_PROBE, delayMsMax: 0 },
   /** The key's object has the claim and has not begun with it. */
-  "begin-received": { group: "c2", build: "gated", rules: BOTH, delayMsMax: 0 },
+  "begin-received": { group: "c2", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The claim is stored; the object breaks before it has said so, and whoever called it lives. The kill comes after. */
-  "grant-unheard": { group: "c3", build: "gated", rules: BOTH, delayMsMax: 0 },
+  "grant-unheard": { group: "c3", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The claim is stored and granted; nothing was sent. */
-  granted: { group: "c4", build: "gated", rules: BOTH, delayMsMax: 0 },
+  granted: { group: "c4", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The origin has the whole request and has done nothing. */
-  "on-the-wire": { group: "c5", build: "product", rules: BOTH, delayMsMax: 0 },
+  "on-the-wire": { group: "c5", build: "product", rules: EACH, delayMsMax: 0 },
   /** The origin has had its effect and has not said a byte. */
-  "effect-done": { group: "c6", build: "product", rules: BOTH, delayMsMax: 0 },
+  "effect-done": { group: "c6", build: "product", rules: EACH, delayMsMax: 0 },
   /** The origin has sent half of its answer's body. */
-  "answer-begun": { group: "c6", build: "product", rules: BOTH, delayMsMax: 20 },
+  "answer-begun": { group: "c6", build: "product", rules: EACH, delayMsMax: 20 },
   /** The answer is read and not stored. */
-  "answer-read": { group: "c7", build: "gated", rules: BOTH, delayMsMax: 0 },
+  "answer-read": { group: "c7", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The answer is stored; whoever waits for that has not been told. */
-  settled: { group: "c8", build: "gated", rules: BOTH, delayMsMax: 0 },
+  settled: { group: "c8", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The Worker has the stored answer in its hands. */
-  "answer-ready": { group: "c9", build: "gated", rules: HOLD, delayMsMax: 0 },
+  "answer-ready": { group: "c9", build: "gated", rules: HOLD_PROBE, delayMsMax: 0 },
   /** The client has its answer. */
-  "answer-given": { group: "c9", build: "product", rules: HOLD, delayMsMax: 0 },
+  "answer-given": { group: "c9", build: "product", rules: HOLD_PROBE, delayMsMax: 0 },
   /** Entries are stored with the answer; the ledger has heard nothing. */
-  "outbox-full": { group: "c10", build: "gated", rules: BOTH, delayMsMax: 0 },
+  "outbox-full": { group: "c10", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The ledger has the entries and has not said so. */
-  appended: { group: "c11", build: "gated", rules: BOTH, delayMsMax: 0 },
+  appended: { group: "c11", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The ledger has a key's last entry; the key's storage is not wiped. */
   "purge-told": { group: "c12", build: "gated", rules: HOLD, delayMsMax: 0 },
   /** A shard has entries and has stored none. */
@@ -81,6 +83,10 @@ export const POINTS = {
   shown: { group: "ledger", build: "gated", rules: HOLD, delayMsMax: 0 },
   /** D1 is writing. */
   "database-writing": { group: "database", build: "gated", rules: HOLD, delayMsMax: 6 },
+  /** The origin has said what became of an attempt; its word is not stored. */
+  "probe-heard": { group: "probe", build: "gated", rules: PROBE, delayMsMax: 0 },
+  /** The origin has reset one call and cut the answer to another; a third hangs. */
+  "origin-failing": { group: "probe", build: "product", rules: PROBE, delayMsMax: 40 },
   /** The client has sent its last byte a moment ago. */
   "body-sent": { group: "race", build: "product", rules: HOLD, delayMsMax: 40 },
   /** The origin has sent its last byte a moment ago. */
@@ -105,22 +111,24 @@ export type Aim = { point: Point; executor: Executor; crashRule: CrashRule };
 /** What a quota counts: kills of a crash point, of one gap of the ledger, of D1's writes, of one race. */
 export function bucketOf(point: Point): string {
   const group = groupOf(point);
-  return group === "ledger" || group === "race" ? point : group;
+  return group === "ledger" || group === "probe" || group === "race" ? point : group;
 }
 
-/** Shares of a crash point, of a gap of the ledger, of D1's writes and of a race. */
+/** Shares of a crash point, of a gap of the ledger, of D1's writes, of a way out of unknown and of a race. */
 export type Mix = "long" | "short";
 
-/** Of 1,500 kills the long mix gives at least 100 to each crash point and 20 to each gap; the short one is made for 100 kills. */
-const SHARES: Readonly<Record<Mix, { crash: number; ledger: number; database: number; race: number }>> = {
-  long: { crash: 105, ledger: 20, database: 20, race: 15 },
-  short: { crash: 5, ledger: 2, database: 20, race: 1 },
+/** Of 1,500 kills the long mix gives at least 100 to each crash point and 20 to each gap; the short one is made for 104 kills. */
+const SHARES: Readonly<
+  Record<Mix, { crash: number; ledger: number; database: number; probe: number; race: number }>
+> = {
+  long: { crash: 102, ledger: 20, database: 20, probe: 20, race: 14 },
+  short: { crash: 5, ledger: 2, database: 20, probe: 2, race: 1 },
 };
 
 export function shareOf(point: Point, mix: Mix): number {
   const group = groupOf(point);
   const shares = SHARES[mix];
-  return group === "ledger" || group === "database" || group === "race" ? shares[group] : shares.crash;
+  return group in shares ? shares[group as keyof typeof shares] : shares.crash;
 }
 
 /** All combinations of point, executor and crash rule that a run aims at. */

@@ -1,6 +1,7 @@
 /** What a run came to, in lines of text. */
 import { type Fact, isSuccess, isUnknown, type Operation, selectFacts } from "./history.ts";
 import { bucketOf, groupOf, POINT_NAMES } from "./points.ts";
+import { listClosingTimes } from "./probe-rules.ts";
 import type { ChaosRun } from "./run-chaos.ts";
 
 /** How a key ended, and who learnt of it. */
@@ -41,6 +42,7 @@ export function describeRun(run: ChaosRun): string {
       `${operations.length} keys, ${selectFacts(facts, "called").length} calls, store: ${run.medium}`,
     `ledger: ${selectFacts(facts, "entered").length} entries, verified ${checks.length} times, ` +
       `${selectFacts(facts, "shown").length} checkpoints shown`,
+    describeProbes(facts),
     `kills by bucket: ${describeBuckets(run)}`,
     "",
     ...describeTable(run),
@@ -53,6 +55,16 @@ export function describeRun(run: ChaosRun): string {
     ...(run.violations.length > 0 ? [`store kept in ${run.store}`] : []),
     `verdict: ${isGood ? "every promise was kept" : "FAILED"} (seed ${run.seed})`,
   ].join("\n");
+}
+
+function describeProbes(facts: readonly Fact[]): string {
+  const times = listClosingTimes(facts);
+  const at = (part: number): string =>
+    ((times[Math.floor(part * (times.length - 1))] ?? 0) / 1_000).toFixed(1);
+  return (
+    `probes: ${selectFacts(facts, "probed").length} answers of the origin closed ${times.length} unknown outcomes, ` +
+    `half of them within ${at(0.5)} s, 95 of 100 within ${at(0.95)} s, all within ${at(1)} s`
+  );
 }
 
 function describeBuckets(run: ChaosRun): string {

@@ -59,13 +59,16 @@ export async function withStage<Result>(use: (stage: ChaosStage) => Promise<Resu
   }
 }
 
-/** Of each executor: a route that holds, one whose origin drops repeats, and one whose keys are free again soon. */
+/** Of each executor: a route that holds, one whose origin drops repeats, one whose origin can be asked, and one whose keys are free again soon. */
 function describeRoutes(): Record<string, unknown>[] {
   const shared = { methods: ["POST"], key: "required", origin_timeout: `${ORIGIN_TIMEOUT_S}s`, window: "1h" };
   const retry = { on_crash: "retry", origin_key: "derived" };
+  const probe = {
+    probe: { url: "/effects/{effect_id}", seal_url: "/effects/{effect_id}/void", max_origin_delay: "1s" },
+  };
   const brief = { window: "1s", quarantine: "0s" };
   return (["object", "worker"] as const).flatMap((executor) =>
-    Object.entries({ hold: {}, retry, brief }).map(([name, changes]) => {
+    Object.entries({ hold: {}, retry, probe, brief }).map(([name, changes]) => {
       const id = `${executor}-${name}`;
       return { ...shared, executor, id, match: `/${id}/*`, ...changes };
     }),

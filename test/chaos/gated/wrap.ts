@@ -1,5 +1,5 @@
 /** The parts of an isolate with places to stand still between any two durable writes. What they do stays the same. */
-import type { LedgerPort, OriginPort } from "../../../src/core/ports.ts";
+import type { LedgerPort, OriginPort, ProbePort } from "../../../src/core/ports.ts";
 import type { Env } from "../../../src/env.ts";
 import { type Sound, wire, wired } from "../../../src/wiring.ts";
 import { gate, keyOfTarget } from "./gate.ts";
@@ -19,7 +19,13 @@ export async function gateWiring(env: Env): Promise<void> {
   done.add(wiring);
   const { keyParts, ledgerParts } = wiring;
   wiring.origin = gateOrigin(wiring.origin);
-  wiring.keyParts = { ...keyParts, origin: wiring.origin, ledger: gateLedger(keyParts.ledger) };
+  const { ledger, probe } = keyParts;
+  wiring.keyParts = {
+    ...keyParts,
+    origin: wiring.origin,
+    ledger: gateLedger(ledger),
+    probe: gateProbe(probe),
+  };
   const { database } = ledgerParts;
   wiring.ledgerParts = { ...ledgerParts, database: database === null ? null : gateDatabase(database) };
 }
@@ -37,6 +43,21 @@ function gateOrigin(origin: OriginPort): OriginPort {
       const came = await origin.dispatch(request, attempt, budget, stop);
       await gate("answer-read", key);
       return came;
+    },
+  };
+}
+
+function gateProbe(probe: ProbePort): ProbePort {
+  return {
+    async ask(attempt, ...rest) {
+      const asked = await probe.ask(attempt, ...rest);
+      await gate("probe-heard", enrolled.get(attempt.name)?.key ?? null);
+      return asked;
+    },
+    async seal(attempt, ...rest) {
+      const voiding = await probe.seal(attempt, ...rest);
+      await gate("probe-heard", enrolled.get(attempt.name)?.key ?? null);
+      return voiding;
     },
   };
 }
