@@ -158,17 +158,17 @@ function describeAnswer(answer: Answer): Told {
 }
 
 function readStatus(answer: Answer): Omit<Looked, "kind" | "key"> {
-  if (answer.status !== 200) return { state: null, effects: [], isDelivered: true };
+  if (answer.status !== 200) return { state: null, effects: [], toTell: 0 };
   const status = answer.json() as {
     state: string;
     effects: { effect_id: string }[];
-    ledger?: { seq: number; delivered: number };
+    ledger?: { seq: number };
   };
   const { state, effects, ledger } = status;
   return {
     state,
     effects: effects.map(({ effect_id }) => effect_id),
-    isDelivered: ledger === undefined || ledger.delivered >= ledger.seq,
+    toTell: ledger?.seq ?? 0,
   };
 }
 

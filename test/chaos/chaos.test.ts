@@ -15,6 +15,7 @@ it("keeps every promise through kills at each crash point, in each gap of the le
     mix: "short",
     seed: SEED,
     executors: ["object", "worker"],
+    pauses: 1,
     msMax: 120_000,
     onKill: () => {},
     stop: new AbortController().signal,

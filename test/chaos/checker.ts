@@ -104,9 +104,17 @@ const RULES = {
     return again ? "the origin got a request after a client had a success" : null;
   },
 
-  /** Unknown ends by evidence alone: never by running again under `hold`. */
+  /**
+   * Unknown ends by evidence alone: never by running again under `hold`. A call whose own object broke is told so too, before
+   * anybody can know that nothing was sent.
+   */
   "ran-after-unknown": ({ operation, facts }) => {
-    const first = facts.findIndex((fact) => fact.kind === "told" && isUnknown(fact.told));
+    const first = facts.findIndex(
+      (fact, i) =>
+        fact.kind === "told" &&
+        isUnknown(fact.told) &&
+        (fact.told.status === 409 || facts.slice(0, i).some(({ kind }) => kind === "arrived")),
+    );
     const again = first >= 0 && facts.slice(first).some((fact) => fact.kind === "arrived");
     return operation.crashRule === "hold" && again
       ? "the origin got a request after a client was told unknown"
@@ -193,7 +201,8 @@ const RULES = {
   "key-not-freed": ({ operation, facts }) => {
     if (!operation.isBrief) return null;
     const seen = selectFacts(facts, "looked").at(-1);
-    const isLost = selectFacts(facts, "told").length === 0;
+    // What is unknown never ends by time.
+    const isLost = selectFacts(facts, "told").every(({ told }) => !isSuccess(told));
     if (seen === undefined) return "nobody looked";
     return seen.state === null || (isLost && seen.state === "unknown") ? null : `its state is ${seen.state}`;
   },

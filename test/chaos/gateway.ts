@@ -20,7 +20,8 @@ export type ChaosGatewayOptions = {
 /** Shards of the ledger; two, so that one can be ahead of the other. */
 export const SHARDS = 2;
 
-const GATED_ENTRY = "test/chaos/gated/worker.ts";
+/** Stands before the product's own Worker, and adds the places to stand still at. */
+export const GATED_ENTRY = "test/chaos/gated/worker.ts";
 
 export class ChaosGateway {
   readonly #captures: Readonly<Record<Build, Capture>>;

@@ -12,7 +12,7 @@ export type Operation = {
   executor: Executor;
   crashRule: CrashRule;
   point: Point;
-  /** The kill it was made for, counted from 1. */
+  /** The kill it was made for, counted from 1; 0: none. */
   kill: number;
   /** Its answer is kept for a second, and its key is free again after that: nobody may call twice. */
   isBrief: boolean;
@@ -50,8 +50,10 @@ export type Fact =
   | { kind: "killed"; kill: number; point: Point; executor: Executor; crashRule: CrashRule; hit: boolean }
   /** A new gateway is about to serve on the same store: from the kill to here there was none. */
   | { kind: "started"; kill: number }
-  /** `GET /operations/{id}`. State null: none was given. `isDelivered`: the ledger has all that the key has to tell. */
-  | { kind: "looked"; key: string; state: string | null; effects: readonly string[]; isDelivered: boolean }
+  /** The gateway was stopped for a while, and went on. */
+  | { kind: "paused"; ms: number }
+  /** `GET /operations/{id}`. State null: none was given. `toTell`: entries that the key has told so far, or has still to tell. */
+  | { kind: "looked"; key: string; state: string | null; effects: readonly string[]; toTell: number }
   /** Verdict of `oncegate verify`, with the pin of the time before: "sound", or what is wrong. Sizes of the shards. */
   | { kind: "verified"; kill: number; verdict: string; sizes: Readonly<Record<string, number>> }
   /** A checkpoint that the gateway showed; `root` in base64. */
@@ -61,7 +63,7 @@ export type Fact =
   /** The origin was asked about an attempt and has said this. `void`: it never will happen. */
   | { kind: "probed"; effect: string; outcome: "committed" | "none" | "void" }
   /** An entry of the ledger at the end. */
-  | { kind: "entered"; effect: string; type: string; at: number };
+  | { kind: "entered"; stream: string; effect: string; type: string; at: number };
 
 export type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { kind: Kind }>;
 

@@ -33,8 +33,9 @@ export function readLedger(store: string): { entered: FactOf<"entered">[]; kept:
     const bundles = database.prepare("SELECT body FROM bundles ORDER BY shard, first").all();
     const lines = bundles.flatMap(({ body }) => String(body).split("\n").slice(0, -1));
     const entered = lines.map((line): FactOf<"entered"> => {
-      const { effect_id, type, at } = JSON.parse(line) as { effect_id?: string; type: string; at: number };
-      return { kind: "entered", effect: effect_id ?? "", type, at };
+      const entry = JSON.parse(line) as { stream: string; effect_id?: string; type: string; at: number };
+      const { stream, effect_id, type, at } = entry;
+      return { kind: "entered", stream, effect: effect_id ?? "", type, at };
     });
     const rows = database.prepare("SELECT shard, size, root FROM checkpoints").all();
     const kept = rows.map(({ shard, size, root }): FactOf<"kept"> => {

@@ -68,23 +68,28 @@ type Account = {
   seen: Looked | null;
   isExecuted: boolean;
 };
-type Looked = { state: string | null; isDelivered: boolean };
+type Looked = { state: string | null; toTell: number };
 
 /** Also used while entries are still on their way: none is left when this finds nothing. */
 export function checkEntries(history: History): Violation[] {
   const types = new Map<string, string[]>();
-  for (const { effect, type } of selectFacts(history.facts, "entered")) {
+  const streams = new Map<string, string>();
+  const lengths = new Map<string, number>();
+  for (const { stream, effect, type } of selectFacts(history.facts, "entered")) {
     const known = types.get(effect);
     if (known === undefined) types.set(effect, [type]);
     else known.push(type);
+    streams.set(effect, stream);
+    lengths.set(stream, (lengths.get(stream) ?? 0) + 1);
   }
+  const log: Log = { types, lengthOf: (effect) => lengths.get(streams.get(effect) ?? "") ?? 0 };
   const accounts = listAccounts(history);
   const repeated = [...types].flatMap(([effect, all]) =>
     ONCE.filter((type) => all.filter((each) => each === type).length > 1).map((type) =>
       violation("entry-twice", effect, `it is ${type} more than once`),
     ),
   );
-  return [...repeated, ...accounts.flatMap((account) => checkAccount(account, types))];
+  return [...repeated, ...accounts.flatMap((account) => checkAccount(account, log))];
 }
 
 function listAccounts({ operations, facts }: History): Account[] {
@@ -106,7 +111,10 @@ function listAccounts({ operations, facts }: History): Account[] {
   return [...accounts.values()];
 }
 
-function checkAccount(account: Account, types: ReadonlyMap<string, readonly string[]>): Violation[] {
+/** `lengthOf`: entries in the stream of an attempt. */
+type Log = { types: ReadonlyMap<string, readonly string[]>; lengthOf: (effect: string) => number };
+
+function checkAccount(account: Account, { types, lengthOf }: Log): Violation[] {
   const { operation, effects, last, seen, isExecuted } = account;
   const { key } = operation;
   const has = (type: string): number =>
@@ -129,8 +137,10 @@ function checkAccount(account: Account, types: ReadonlyMap<string, readonly stri
   if (operation.isBrief && seen?.state === null && has("purged") === 0) {
     found.push(violation("entry-missing", key, "its key is free, and it was never purged"));
   }
-  if (seen?.isDelivered === false) {
-    found.push(violation("outbox-left", key, "the ledger has not all that it has to tell"));
+  const length = Math.max(0, ...[...effects].map(lengthOf));
+  if (seen !== null && length < seen.toTell) {
+    const text = `the ledger has ${length} of the ${seen.toTell} entries that it has told`;
+    found.push(violation("outbox-left", key, text));
   }
   return found;
 }

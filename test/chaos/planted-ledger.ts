@@ -23,12 +23,12 @@ const called = (call: number): Fact => ({
   use: call === 1 ? "first" : "last",
 });
 const tell = (call: number, answer: Told): Fact => ({ kind: "told", key: KEY, call, told: answer });
-const looked = (state: string | null, isDelivered = true): Fact => ({
+const looked = (state: string | null, toTell = 0): Fact => ({
   kind: "looked",
   key: KEY,
   state,
   effects: state === null ? [] : [EFFECT],
-  isDelivered,
+  toTell,
 });
 const arrived: Fact = { kind: "arrived", key: KEY, effect: EFFECT, attempt: 1, dedupe: null };
 const executed: Fact = { kind: "executed", key: KEY, effect: EFFECT, execution: "execution-1" };
@@ -42,7 +42,13 @@ const killed: Fact = {
   hit: true,
 };
 const started: Fact = { kind: "started", kill: 1 };
-const entered = (type: string, effect = EFFECT): Fact => ({ kind: "entered", effect, type, at: 0 });
+const entered = (type: string, effect = EFFECT): Fact => ({
+  kind: "entered",
+  stream: "s",
+  effect,
+  type,
+  at: 0,
+});
 const verified = (kill: number, size: number, verdict = "sound"): Fact => ({
   kind: "verified",
   kill,
@@ -64,7 +70,7 @@ const held = [...lost, called(2), tell(2, unknown), looked("unknown")];
 const both = [entered("granted"), entered("settled")];
 
 export const GOOD_LEDGERS: readonly [name: string, history: History][] = [
-  ["a settled key", describe([...settled, verified(1, 2), shown(2), ...both, kept(2)])],
+  ["a settled key", describe([...settled, looked("settled", 2), verified(1, 2), shown(2), ...both, kept(2)])],
   ["a held key", describe([...held, verified(1, 2), entered("granted"), entered("unknown")])],
   ["a key that was freed", describe([...ran, looked(null), ...both, entered("purged")], true)],
   ["a shard that nobody has used", describe([...settled, shown(0, ""), ...both])],
@@ -84,5 +90,5 @@ export const BAD_LEDGERS: readonly [rule: string, history: History][] = [
   ["entry-twice", describe([...settled, ...both, entered("settled")])],
   ["entry-contradicts", describe([...held, ...both, entered("unknown")])],
   ["entry-contradicts", describe([...settled.filter((fact) => fact !== executed), ...both])],
-  ["outbox-left", describe([...ran, called(2), tell(2, replay), looked("settled", false), ...both])],
+  ["outbox-left", describe([...ran, called(2), tell(2, replay), looked("settled", 3), ...both])],
 ];

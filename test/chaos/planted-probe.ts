@@ -10,13 +10,13 @@ const probed = (outcome: "committed" | "none" | "void"): Fact => ({
   outcome,
 });
 const executed: Fact = { kind: "executed", key: KEY, effect: EFFECT, execution: "execution-1" };
-const released: Fact = { kind: "entered", effect: EFFECT, type: "released", at: 0 };
+const released: Fact = { kind: "entered", stream: "s", effect: EFFECT, type: "released", at: 0 };
 const looked = (state: string): Fact => ({
   kind: "looked",
   key: KEY,
   state,
   effects: [EFFECT],
-  isDelivered: true,
+  toTell: 0,
 });
 const killed: Fact = {
   kind: "killed",

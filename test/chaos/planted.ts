@@ -14,12 +14,12 @@ const executed = (execution = "execution-1", effect = "effect-1"): Fact => ({
   execution,
 });
 const replied = (digest = "d1"): Fact => ({ kind: "replied", key: KEY, digest });
-const looked = (state: string | null, effects: readonly string[] = [], isDelivered = true): Fact => ({
+const looked = (state: string | null, effects: readonly string[] = []): Fact => ({
   kind: "looked",
   key: KEY,
   state,
   effects,
-  isDelivered,
+  toTell: 0,
 });
 const arrived = (attempt = 1, effect = `effect-${attempt}`, dedupe: string | null = null): Fact => ({
   kind: "arrived",

@@ -12,6 +12,7 @@ import { SHARDS } from "./gateway.ts";
 import type { History, Operation } from "./history.ts";
 import { findDamage } from "./inspect-store.ts";
 import { LedgerWatch } from "./ledger-watch.ts";
+import { pauseOnce } from "./pause.ts";
 import { groupOf, POINTS } from "./points.ts";
 import { makeSchedule, type Plan, type PlannedKill, quotasOf, seedRandom } from "./schedule.ts";
 import { type ChaosStage, withStage } from "./stage.ts";
@@ -21,6 +22,8 @@ export type ChaosOptions = Plan & {
   seed: number;
   /** No kill begins later than this after the start. */
   msMax: number;
+  /** Times that the gateway is stopped for longer than a lease and a window, after the kills. */
+  pauses: number;
   /** Told of every kill. */
   onKill: (kill: number, planned: PlannedKill, hit: boolean) => void;
   /** Aborts between two kills. */
@@ -59,6 +62,7 @@ export function runChaos(options: ChaosOptions): Promise<ChaosRun> {
     const { recorder, gateway, store, medium } = stage;
     const run: Run = { ...stage, options, random: seedRandom(options.seed), watch: new LedgerWatch(store) };
     const killingMs = await killAgainAndAgain(run, options.msMax);
+    for (let pause = 1; pause <= options.pauses; pause += 1) await pauseOnce(stage, pause);
     await closeAll(stage, run.watch);
     await gateway.kill();
     const violations = [...checkHistory(recorder.history), ...(await findDamage(store))];

@@ -1,13 +1,18 @@
-/** `npm run chaos`: many kills, a table, a verdict. Exit code 0 only if every promise was kept. */
+/** `npm run chaos`: many kills, pauses, a full disk, a table, a verdict. Exit code 0 only if every promise was kept. */
 import { parseArgs } from "node:util";
+import { runFullDisk } from "./full-disk.ts";
 import { describeRun, listShortfalls } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
+import { describeSoak, runSoak } from "./soak.ts";
 
 const USAGE = `npm run chaos -- [options]
   --kills N          1 to 5000 (1500)
   --mix WHICH        long: even over the crash points; short: as in npm test (long)
   --seed N           where and when each kill falls (from the clock; printed)
-  --executor WHICH   object, worker or both (both)`;
+  --executor WHICH   object, worker or both (both)
+  --pauses N         times that the gateway is stopped for longer than a lease, 0 to 50 (4)
+  --verbose          a line for every kill
+  --soak SECONDS     instead of all that: load, and what is left of it; 10 to 86400`;
 const EXECUTORS = { object: ["object"], worker: ["worker"], both: ["object", "worker"] };
 const MIXES = ["long", "short"];
 /** A kill, with its restart and its retries, takes half a second; a machine that needs much more is too slow to aim on. */
@@ -22,18 +27,23 @@ function readOptions(args) {
       mix: { type: "string", default: "long" },
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       executor: { type: "string", default: "both" },
+      pauses: { type: "string", default: "4" },
+      soak: { type: "string" },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return { kind: "help" };
+  if (values.soak !== undefined)
+    return { kind: "soak", seconds: readNumber("soak", values.soak, 10, 86_400) };
   const { mix, verbose } = values;
   const executors = Object.hasOwn(EXECUTORS, values.executor) ? EXECUTORS[values.executor] : null;
   if (executors === null) throw new Error(`--executor: "${values.executor}" is not object, worker or both`);
   if (!MIXES.includes(mix)) throw new Error(`--mix: "${mix}" is not long or short`);
   const kills = readNumber("kills", values.kills, 1, 5_000);
   const seed = readNumber("seed", values.seed, 0, 4_294_967_295);
-  return { kind: "run", kills, mix, seed, executors, verbose };
+  const pauses = readNumber("pauses", values.pauses, 0, 50);
+  return { kind: "run", kills, mix, seed, executors, pauses, verbose };
 }
 
 function readNumber(name, text, least, most) {
@@ -47,10 +57,11 @@ async function main() {
   if (options.kind === "help") return process.stdout.write(`${USAGE}\n`);
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());
-  const { seed, kills, mix, executors, verbose } = options;
+  if (options.kind === "soak") return soak(options.seconds);
+  const { seed, kills, mix, executors, pauses, verbose } = options;
   process.stdout.write(`seed ${seed}, ${kills} kills, ${mix} mix, executor ${executors.join(" and ")}\n`);
   const run = await runChaos({
-    ...{ kills, mix, seed, executors },
+    ...{ kills, mix, seed, executors, pauses },
     msMax: kills * KILL_MS_MAX,
     stop: stop.signal,
     onKill(kill, { point, executor, crashRule, delayMs }, hit) {
@@ -60,7 +71,29 @@ async function main() {
     },
   });
   process.stdout.write(`\n${describeRun(run)}\n`);
-  process.exitCode = run.violations.length === 0 && listShortfalls(run).length === 0 ? 0 : 1;
+  const isDiskGood = await fillDisk();
+  process.exitCode = run.violations.length === 0 && listShortfalls(run).length === 0 && isDiskGood ? 0 : 1;
+}
+
+async function fillDisk() {
+  const run = await runFullDisk();
+  if (run === null) {
+    process.stdout.write("full disk: not tried, since no file system could be mounted\n");
+    return true;
+  }
+  for (const { rule, key, text } of run.violations)
+    process.stdout.write(`VIOLATION ${rule} ${key}: ${text}\n`);
+  const verdict = run.violations.length === 0 ? "every promise was kept" : "FAILED";
+  process.stdout.write(
+    `full disk: ${run.keys} keys, ${run.refused} calls refused while it was full: ${verdict}\n`,
+  );
+  return run.violations.length === 0;
+}
+
+async function soak(seconds) {
+  const run = await runSoak(seconds);
+  process.stdout.write(`${describeSoak(run)}\n`);
+  process.exitCode = run.failures.length === 0 ? 0 : 1;
 }
 
 await main().catch((error) => {

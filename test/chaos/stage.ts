@@ -1,6 +1,8 @@
 /** What a run stands on: an origin, a control, a gateway on a store of its own, clients, and the history they write. */
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, statfs } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { Caller } from "./caller.ts";
 import { Control } from "./control.ts";
 import { ChaosGateway } from "./gateway.ts";
@@ -26,13 +28,37 @@ const TMPFS = 0x01021994;
 
 const SHELF = resolve(import.meta.dirname, "../../.wrangler/chaos");
 
-/** Ends everything that it started, whatever `use` does. The gateway is not running when `use` is called. */
-export async function withStage<Result>(use: (stage: ChaosStage) => Promise<Result>): Promise<Result> {
+const runFile = promisify(execFile);
+
+/**
+ * A file system of its own for a store, in memory and of this size; gives what ends it. Null where this process may not mount
+ * any.
+ */
+export async function mountStore(store: string, bytes: number): Promise<(() => Promise<void>) | null> {
+  try {
+    await runFile("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", store]);
+  } catch {
+    return null;
+  }
+  return async () => {
+    await runFile("umount", ["--lazy", store]);
+  };
+}
+
+/**
+ * Ends everything that it started, whatever `use` does. The gateway is not running when `use` is called. `prepare` is given the
+ * folder of the store before anything is in it.
+ */
+export async function withStage<Result>(
+  use: (stage: ChaosStage) => Promise<Result>,
+  prepare: (store: string) => Promise<void> = async () => {},
+): Promise<Result> {
   await mkdir(SHELF, { recursive: true });
   const folder = await mkdtemp(join(SHELF, "run-"));
   const store = join(folder, "store");
   const shelf = join(folder, "shelf");
   await mkdir(store);
+  await prepare(store);
   const medium = (await statfs(store)).type === TMPFS ? "memory" : "disk";
   const recorder = new Recorder();
   const origin = await startChaosOrigin(recorder);
