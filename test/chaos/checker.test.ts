@@ -4,7 +4,7 @@ import { checkLedger, LEDGER_RULE_NAMES } from "./ledger-rules.ts";
 import { BAD, GOOD } from "./planted.ts";
 import { BAD_LEDGERS, GOOD_LEDGERS } from "./planted-ledger.ts";
 import { BAD_PROBES, GOOD_PROBES } from "./planted-probe.ts";
-import { type Aim, bucketOf, CRASH_POINTS, groupOf, listAims } from "./points.ts";
+import { type Aim, bucketOf, CRASH_POINTS, groupOf, listAims, POINT_NAMES } from "./points.ts";
 import { checkProbes, PROBE_RULE_NAMES } from "./probe-rules.ts";
 import { makeSchedule, quotasOf, seedRandom } from "./schedule.ts";
 
@@ -52,7 +52,7 @@ describe("the schedule of kills", () => {
 
   it("is the same for the same seed, and another for another", () => {
     const plan = (seed: number) =>
-      makeSchedule({ kills: 60, mix: "short", executors: both }, seedRandom(seed));
+      makeSchedule({ kills: 60, mix: "short", executors: both, points: POINT_NAMES }, seedRandom(seed));
     expect(plan(7)).toEqual(plan(7));
     expect(plan(7)).not.toEqual(plan(8));
   });
@@ -60,7 +60,7 @@ describe("the schedule of kills", () => {
   it.each([24, 104, 200, 1_500].flatMap((kills) => [[kills, "long"] as const, [kills, "short"] as const]))(
     "of %i kills gives every bucket its quota in the %s mix",
     (kills, mix) => {
-      const plan = { kills, mix, executors: both };
+      const plan = { kills, mix, executors: both, points: POINT_NAMES };
       const planned = makeSchedule(plan, seedRandom(kills));
       const made = Map.groupBy(planned, ({ point }) => bucketOf(point));
       const short = [...quotasOf(plan)].filter(([bucket, quota]) => (made.get(bucket)?.length ?? 0) < quota);
@@ -73,14 +73,17 @@ describe("the schedule of kills", () => {
     ["short", 104, 5],
     ["long", 1_500, 100],
   ] as const)("of the %s mix of %i kills gives every crash point %i at least", (mix, kills, least) => {
-    const planned = makeSchedule({ kills, mix, executors: both }, seedRandom(1));
+    const planned = makeSchedule({ kills, mix, executors: both, points: POINT_NAMES }, seedRandom(1));
     const made = Map.groupBy(planned, ({ point }) => groupOf(point));
     expect(CRASH_POINTS.filter((group) => (made.get(group)?.length ?? 0) < least)).toEqual([]);
   });
 
   it("aims at every point with each executor and crash rule", () => {
-    const planned = makeSchedule({ kills: 1_500, mix: "long", executors: both }, seedRandom(1));
+    const planned = makeSchedule(
+      { kills: 1_500, mix: "long", executors: both, points: POINT_NAMES },
+      seedRandom(1),
+    );
     const name = ({ point, executor, crashRule }: Aim) => `${point} ${executor} ${crashRule}`;
-    expect(new Set(planned.map(name))).toEqual(new Set(listAims(both).map(name)));
+    expect(new Set(planned.map(name))).toEqual(new Set(listAims(both, POINT_NAMES).map(name)));
   });
 });

@@ -93,11 +93,8 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
   "outbox-full": standBehindAnswer,
   acknowledged: standBehindAnswer,
 
-  async "purge-told"(scene) {
-    scene.control.expect(listKeys(scene), "hold");
-    await sendAll(scene, "first");
-    return scene.control.waitForAll(PURGE_MS_MAX);
-  },
+  "purge-due": standInPurge,
+  "purge-told": standInPurge,
 
   async "append-received"(scene) {
     scene.control.expect(null, "hold");
@@ -182,6 +179,13 @@ async function standBehindAnswers(scene: Scene): Promise<boolean> {
   await sendAll(scene, "first");
   const isTold = await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
   return isTold && (await scene.control.waitForAll(POINT_MS_MAX));
+}
+
+/** All keys are on their way out of storage. */
+async function standInPurge(scene: Scene): Promise<boolean> {
+  scene.control.expect(listKeys(scene), "hold");
+  await sendAll(scene, "first");
+  return scene.control.waitForAll(PURGE_MS_MAX);
 }
 
 async function standInRound(scene: Scene): Promise<boolean> {

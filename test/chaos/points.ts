@@ -63,6 +63,8 @@ export const POINTS = {
   "outbox-full": { group: "c10", build: "gated", rules: EACH, delayMsMax: 0 },
   /** The ledger has the entries and has not said so. */
   appended: { group: "c11", build: "gated", rules: EACH, delayMsMax: 0 },
+  /** A key's window is over; the ledger does not have its last entry. */
+  "purge-due": { group: "c12", build: "gated", rules: HOLD, delayMsMax: 0 },
   /** The ledger has a key's last entry; the key's storage is not wiped. */
   "purge-told": { group: "c12", build: "gated", rules: HOLD, delayMsMax: 0 },
   /** A shard has entries and has stored none. */
@@ -132,8 +134,8 @@ export function shareOf(point: Point, mix: Mix): number {
 }
 
 /** All combinations of point, executor and crash rule that a run aims at. */
-export function listAims(executors: readonly Executor[]): Aim[] {
-  return POINT_NAMES.flatMap((point) =>
+export function listAims(executors: readonly Executor[], points: readonly Point[]): Aim[] {
+  return points.flatMap((point) =>
     executors.flatMap((executor) =>
       POINTS[point].rules.map((crashRule): Aim => ({ point, executor, crashRule })),
     ),

@@ -1,6 +1,7 @@
 /** `npm run chaos`: many kills, pauses, a full disk, a table, a verdict. Exit code 0 only if every promise was kept. */
 import { parseArgs } from "node:util";
 import { runFullDisk } from "./full-disk.ts";
+import { POINT_NAMES } from "./points.ts";
 import { describeRun, listShortfalls } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
 import { describeSoak, runSoak } from "./soak.ts";
@@ -10,6 +11,7 @@ const USAGE = `npm run chaos -- [options]
   --mix WHICH        long: even over the crash points; short: as in npm test (long)
   --seed N           where and when each kill falls (from the clock; printed)
   --executor WHICH   object, worker or both (both)
+  --point NAME       only kills of this point (all of them)
   --pauses N         times that the gateway is stopped for longer than a lease, 0 to 50 (4)
   --verbose          a line for every kill
   --soak SECONDS     instead of all that: load, and what is left of it; 10 to 86400`;
@@ -27,6 +29,7 @@ function readOptions(args) {
       mix: { type: "string", default: "long" },
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       executor: { type: "string", default: "both" },
+      point: { type: "string" },
       pauses: { type: "string", default: "4" },
       soak: { type: "string" },
       verbose: { type: "boolean", default: false },
@@ -42,8 +45,12 @@ function readOptions(args) {
   if (!MIXES.includes(mix)) throw new Error(`--mix: "${mix}" is not long or short`);
   const kills = readNumber("kills", values.kills, 1, 5_000);
   const seed = readNumber("seed", values.seed, 0, 4_294_967_295);
+  const { point } = values;
+  if (point !== undefined && !POINT_NAMES.includes(point))
+    throw new Error(`--point: "${point}" is none of ${POINT_NAMES.join(", ")}`);
+  const points = point === undefined ? POINT_NAMES : [point];
   const pauses = readNumber("pauses", values.pauses, 0, 50);
-  return { kind: "run", kills, mix, seed, executors, pauses, verbose };
+  return { kind: "run", kills, mix, seed, executors, points, pauses, verbose };
 }
 
 function readNumber(name, text, least, most) {
@@ -58,10 +65,10 @@ async function main() {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());
   if (options.kind === "soak") return soak(options.seconds);
-  const { seed, kills, mix, executors, pauses, verbose } = options;
+  const { seed, kills, mix, executors, points, pauses, verbose } = options;
   process.stdout.write(`seed ${seed}, ${kills} kills, ${mix} mix, executor ${executors.join(" and ")}\n`);
   const run = await runChaos({
-    ...{ kills, mix, seed, executors, pauses },
+    ...{ kills, mix, seed, executors, points, pauses },
     msMax: kills * KILL_MS_MAX,
     stop: stop.signal,
     onKill(kill, { point, executor, crashRule, delayMs }, hit) {

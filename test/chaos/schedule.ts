@@ -1,8 +1,9 @@
 /** Which kill is aimed where: every bucket in its share at any time, in an order that a seed decides. */
 import type { Executor } from "./history.ts";
-import { type Aim, bucketOf, listAims, type Mix, POINTS, shareOf } from "./points.ts";
+import { type Aim, bucketOf, listAims, type Mix, POINTS, type Point, shareOf } from "./points.ts";
 
-export type Plan = { kills: number; mix: Mix; executors: readonly Executor[] };
+/** `points`: those that are aimed at. */
+export type Plan = { kills: number; mix: Mix; executors: readonly Executor[]; points: readonly Point[] };
 
 export type PlannedKill = Aim & {
   /** Time between reaching the point and the kill, where the point is a race. */
@@ -13,8 +14,8 @@ export type PlannedKill = Aim & {
 
 type Bucket = { name: string; share: number; made: number; aims: Aim[]; waiting: Aim[] };
 
-function listBuckets({ mix, executors }: Plan): Bucket[] {
-  const byName = Map.groupBy(listAims(executors), ({ point }) => bucketOf(point));
+function listBuckets({ mix, executors, points }: Plan): Bucket[] {
+  const byName = Map.groupBy(listAims(executors, points), ({ point }) => bucketOf(point));
   return [...byName].map(([name, aims]) => {
     const share = Math.max(...aims.map(({ point }) => shareOf(point, mix)));
     return { name, share, made: 0, aims, waiting: [] };

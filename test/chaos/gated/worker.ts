@@ -44,9 +44,8 @@ export class KeyObject extends ProductObject {
     await super.alarm();
   }
 
-  /** An alarm may come early. */
-  async ring(): Promise<void> {
-    await this.ctx.storage.setAlarm(Date.now());
+  ring(): Promise<void> {
+    return ringEarly(this.ctx.storage);
   }
 
   #enroll(key: string, runsAttempt: boolean): Enrolled {
@@ -75,9 +74,18 @@ export class LedgerObject extends ProductLedgerObject {
     await gate("shown", null);
   }
 
-  async ring(): Promise<void> {
-    await this.ctx.storage.setAlarm(Date.now());
+  ring(): Promise<void> {
+    return ringEarly(this.ctx.storage);
   }
+}
+
+/** An undelivered entry is looked after within a minute; an alarm that stands for later is for something else. */
+const SOON_MS = 65_000;
+
+/** An alarm may come early; one that nobody has armed for soon doesn't come. */
+async function ringEarly(storage: DurableObjectStorage): Promise<void> {
+  const due = await storage.getAlarm();
+  if (due !== null && due <= Date.now() + SOON_MS) await storage.setAlarm(Date.now());
 }
 
 type Rung = { ring(): Promise<void> };

@@ -74,7 +74,7 @@ function gateLedger(ledger: LedgerPort): LedgerPort {
     async append(name, stream) {
       const key = enrolled.get(name)?.key ?? null;
       const isEnd = stream.entries.at(-1)?.type === "purged";
-      if (!isEnd) await gate("outbox-full", key);
+      await gate(isEnd ? "purge-due" : "outbox-full", key);
       const held = await ledger.append(name, stream);
       await gate(isEnd ? "purge-told" : "acknowledged", key);
       return held;
