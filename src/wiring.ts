@@ -5,12 +5,16 @@ import type { Config } from "./core/policy.ts";
 import type { Keyring, LedgerPort, OriginPort } from "./core/ports.ts";
 import type { Env } from "./env.ts";
 import { type Gateway, makeGateway } from "./gateway/gateway.ts";
+import { writeOperationId } from "./gateway/operation-id.ts";
 import { makeRouter, type Serve } from "./gateway/router.ts";
 import type { KeyParts } from "./key/key-object.ts";
 import { noLedger } from "./ledger/none.ts";
 import { openLedger, shardName } from "./ledger/port.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
 import { openOrigin, originUrl } from "./origin/dispatch.ts";
+import { type OriginMacs, openOriginMacs } from "./origin/evidence.ts";
+import { openProbe } from "./origin/probe.ts";
+import { ProbeBudget } from "./origin/probe-budget.ts";
 import { openQuota } from "./quota/quota-object.ts";
 import { printEntry, report } from "./report.ts";
 
@@ -55,19 +59,27 @@ async function makeWiring(env: Env): Promise<Wiring> {
   }
   const { config } = loaded;
   const keyring = await makeKeyring(config.secrets);
-  return makeSound(env, config, keyring);
+  const macs = await openOriginMacs(config.secrets.originEvidence);
+  return makeSound(env, config, keyring, macs);
 }
 
-function makeSound(env: Env, config: Config, keyring: Keyring): Sound {
+function makeSound(env: Env, config: Config, keyring: Keyring, macs: OriginMacs): Sound {
   const binding = config.origin.kind === "binding" ? env.ORIGIN : undefined;
   const send = (input: RequestInfo, init: RequestInit): Promise<Response> =>
     binding === undefined ? fetch(input, init) : binding.fetch(input, init);
-  const origin = openOrigin(config.origin, send, keyring);
+  const origin = openOrigin(config.origin, send, keyring, macs);
+  const probe = openProbe({
+    address: config.origin,
+    send,
+    macs,
+    budget: new ProbeBudget(Date.now),
+    operationId: (name) => writeOperationId(name, keyring),
+  });
   const url = (target: string): string => originUrl(config.origin, target);
   const gateway = makeGateway({ config, keyring, send, originUrl: url, report });
   const quota = openQuota(env.QUOTAS);
   const ledger = openLedgerOf(env, config, keyring);
-  const keyParts: KeyParts = { route: gateway.policyOf, keyring, origin, ledger, quota, report };
+  const keyParts: KeyParts = { route: gateway.policyOf, keyring, origin, probe, ledger, quota, report };
   const ledgerParts = ledgerPartsOf(env, config);
   const isolate = crypto.randomUUID();
   const serve = makeRouter(config.prefix);

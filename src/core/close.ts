@@ -14,9 +14,19 @@ import {
   type Token,
   undelivered,
 } from "./record.ts";
-import { attemptOf, probeLater, remark, toProposed, toReleased, toSettled, toUnknown } from "./transition.ts";
+import {
+  attemptOf,
+  probeAgain,
+  probeLater,
+  remark,
+  toProposed,
+  toReleased,
+  toSettled,
+  toUnknown,
+} from "./transition.ts";
 
 type Settle = Extract<Event, { do: "settle" }>;
+type Probed = Extract<Event, { do: "probed" }>;
 type Acknowledge = Extract<Event, { do: "acknowledge" }>;
 
 /** T9: the answer of the current attempt is welcome in flight and in unknown alike. T9b, T9c: anything else changes nothing. */
@@ -65,7 +75,8 @@ export function release(record: KeyRecord, token: Token, evidence: Evidence, t: 
 }
 
 /** T16 to T18. A probe asks about one attempt; its word on an older one is worth nothing. */
-export function probed(record: KeyRecord, token: Token, verdict: Verdict, t: number): Decision {
+export function probed(record: KeyRecord, event: Probed, t: number): Decision {
+  const { token, verdict, jitter } = event;
   if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
   if (record.state !== "unknown") return stay(disagreement(record, verdict, t), { kind: "done" });
   const delayMs = record.terms.probeDelayMs;
@@ -78,9 +89,9 @@ export function probed(record: KeyRecord, token: Token, verdict: Verdict, t: num
       if (delayMs !== null && record.since + delayMs <= t - verdict.ageMs) {
         return stay(toReleased(record, "observed-none", "probe", t), { kind: "done" });
       }
-      return stay(probeLater(record, t), { kind: "done" });
+      return stay(probeAgain(record, jitter, t), { kind: "done" });
     case "silent":
-      return stay(probeLater(record, t), { kind: "done" });
+      return stay(probeLater(record, jitter, t), { kind: "done" });
   }
 }
 

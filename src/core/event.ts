@@ -22,7 +22,8 @@ export type Event =
   | { do: "release"; token: Token; evidence: Evidence }
   /** The object finds an attempt of its own executor in flight that nobody runs. */
   | { do: "orphan" }
-  | { do: "probed"; token: Token; verdict: Verdict }
+  /** `jitter`, from 0 to 1: how much of the next pause's variable half is left out, so that many keys don't ask at once. */
+  | { do: "probed"; token: Token; verdict: Verdict; jitter: number }
   | { do: "resolve"; effect: string; operator: string; outcome: Outcome; operatorsRequired: number }
   /** Reported effects that have been judged. */
   | { do: "tell"; attempt: Attempt; noted: readonly Noted[] }

@@ -77,6 +77,29 @@ export const CACHE_BYTES_MAX = 16 * 1024 * 1024;
 export const PROBE_FIRST_MS = 1_000;
 export const PROBE_PAUSE_MS_MAX = 15 * 60_000;
 
+/** Pause of the alarm, up to twice this, when its question was put off or the route has nobody to ask any more. */
+export const PROBE_PUT_OFF_MS = 5_000;
+export const PROBE_UNABLE_MS = 3_600_000;
+
+/** A probe, and a seal, each have to be answered within this time. */
+export const PROBE_TIMEOUT_MS = 5_000;
+
+/** Largest answer to a probe: it is read, parsed and decoded in memory, of which an isolate has 128 MB. */
+export const PROBE_BYTES_MAX = 12 * 1024 * 1024;
+
+/** What an answer to a probe may hold beside the kept answer's body. */
+export const PROBE_FRAME_BYTES = 64 * 1024;
+
+/** Header fields of an answer that a probe gives. */
+export const PROBE_FIELDS_MAX = 256;
+
+/** Questions that one isolate asks the origin in a second, each a probe and at most one seal. */
+export const PROBES_PER_SECOND = 20;
+
+/** Probes without a proper answer, one after another, that make an isolate stop asking, and for how long until the next try. */
+export const PROBE_FAILURES_MAX = 5;
+export const PROBE_REST_MS = 30_000;
+
 /** Times a call to an object is made before its store counts as unavailable, and the first pause between two. */
 export const STORE_TRIES_MAX = 3;
 export const STORE_PAUSE_MS = 25;

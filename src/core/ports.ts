@@ -3,7 +3,7 @@ import type { ReportField, Told } from "./effect/report.ts";
 import type { Evidence, UnknownReason } from "./entry.ts";
 import type { Grant } from "./event.ts";
 import type { Pairs } from "./http/headers.ts";
-import type { RoutePolicy } from "./policy.ts";
+import type { ProbeRule, RoutePolicy } from "./policy.ts";
 import type { Problem } from "./problem.ts";
 import type { Stream, Token } from "./record.ts";
 
@@ -125,10 +125,19 @@ export interface Claim {
   release(token: Token, evidence: Evidence): Promise<Closing>;
 }
 
+/** What a field that only the origin can have made says of the attempt. */
+export type SignedEvidence = "signed-none" | null;
+
 /** What came back from the origin. `open`: over the limit, or an event stream; the body has to be read on. */
 export type Came =
-  | { kind: "whole"; status: number; headers: Pairs; body: Uint8Array; evidence: "signed-none" | null }
-  | { kind: "open"; status: number; headers: Pairs; body: ReadableStream<Uint8Array> }
+  | { kind: "whole"; status: number; headers: Pairs; body: Uint8Array; evidence: SignedEvidence }
+  | {
+      kind: "open";
+      status: number;
+      headers: Pairs;
+      body: ReadableStream<Uint8Array>;
+      evidence: SignedEvidence;
+    }
   /** Nothing of it left: it could not be put together. */
   | { kind: "unsent" }
   | { kind: "lost"; reason: Extract<UnknownReason, "timeout" | "connection-lost" | "body-broken"> };
@@ -142,6 +151,33 @@ export interface OriginPort {
 }
 
 export type Attempt = { name: string; effect: string; n: number };
+
+/** An answer that an origin has kept and gives again when it is asked. The body is not encoded; header names in any case. */
+export type ProbedAnswer = { status: number; headers: Pairs; body: Uint8Array };
+
+/**
+ * An origin's word on one attempt. `unknown` says why nothing was learned: the origin doesn't know, it was silent (a time-out, a
+ * broken line, a status that says nothing), or what it said is not what was agreed on.
+ */
+export type Committed = { kind: "committed"; answer: ProbedAnswer | "lost" };
+export type NothingLearned = { kind: "unknown"; why: "said" | "silence" | "illegible" };
+export type Asked =
+  | Committed
+  /** Not seen so far. */
+  | { kind: "none" }
+  | NothingLearned
+  /** Nobody was asked: too many questions, or too many without an answer. */
+  | { kind: "put-off" };
+/** `void`: it has not happened and never will. */
+export type Voiding = Committed | { kind: "void" } | NothingLearned;
+
+/** Asks the origin what became of an attempt. Nothing is thrown; every request is bounded in time and size, redirects are not followed. */
+export interface ProbePort {
+  /** `answerBytesMax`: the route's largest answer that is kept. */
+  ask(attempt: Attempt, rule: ProbeRule, answerBytesMax: number): Promise<Asked>;
+  /** Has the origin refuse the attempt for ever, unless it has happened. Follows an `ask` that said none. */
+  seal(attempt: Attempt, sealUrl: string, answerBytesMax: number): Promise<Voiding>;
+}
 
 /** The ledger's side of the outbox. Delivery is at least once; the ledger drops what it knows by stream, sequence and hash. */
 export interface LedgerPort {

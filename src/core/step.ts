@@ -57,7 +57,7 @@ function decide(record: KeyRecord, event: Event, t: number): Decision {
     case "orphan":
       return orphan(record, t);
     case "probed":
-      return probed(record, event.token, event.verdict, t);
+      return probed(record, event, t);
     case "resolve":
       return resolve(record, event, t);
     case "tell":

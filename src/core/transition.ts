@@ -166,9 +166,20 @@ export function toTold<R extends LiveRecord>(record: R, entries: readonly Entry[
   return { ...record, t, outbox };
 }
 
-/** The probe learned nothing: ask again after a pause that doubles. */
-export function probeLater(record: Unknown, t: number): Unknown {
+/** The probe learned nothing: ask again after a pause that doubles, less up to half of it. */
+export function probeLater(record: Unknown, jitter: number, t: number): Unknown {
   const pause = Math.min(PROBE_FIRST_MS * 2 ** Math.min(record.probes, 20), PROBE_PAUSE_MS_MAX);
-  const probeDue = record.terms.probeDelayMs === null ? null : t + pause;
+  return probeAt(record, t + Math.ceil(pause * (1 - jitter / 2)), t);
+}
+
+/** Not seen, which is no proof yet: once the origin's delay is over, it will be. */
+export function probeAgain(record: Unknown, jitter: number, t: number): Unknown {
+  const delayMs = record.terms.probeDelayMs;
+  const isProofLater = delayMs !== null && record.since + delayMs > t;
+  return isProofLater ? probeAt(record, record.since + delayMs, t) : probeLater(record, jitter, t);
+}
+
+function probeAt(record: Unknown, due: number, t: number): Unknown {
+  const probeDue = record.terms.probeDelayMs === null ? null : due;
   return { ...record, t, probes: record.probes + 1, probeDue };
 }

@@ -3,29 +3,19 @@
  * the grant is durable before the origin hears anything, the answer is durable before the caller hears anything.
  */
 
-import { sha256Hex } from "../core/bytes.ts";
 import type { UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
-import { type Pairs, pairsForClient, pairsToKeep } from "../core/http/headers.ts";
+import { type Pairs, pairsForClient } from "../core/http/headers.ts";
 import { isReplayable, judgeAnswer } from "../core/http/outcome.ts";
-import { redactAnswer } from "../core/http/redact.ts";
 import { RETRY_STORE_S, RETRY_UNKNOWN_S, SETTLE_MARGIN_MS } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
-import type {
-  Came,
-  Claim,
-  FreshAnswer,
-  Given,
-  Operation,
-  OriginPort,
-  Report,
-  Submitted,
-} from "../core/ports.ts";
+import type { Came, Claim, Given, Operation, OriginPort, Report, Submitted } from "../core/ports.ts";
 import { lostAnswer, problem } from "../core/problem.ts";
 import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
 import { refuseNotKept } from "./local-claim.ts";
 import { type PassEnd, passOn } from "./pass-on.ts";
+import { copyAnswer, describeOnly } from "./storage/copy.ts";
 
 export type Executor = {
   claim: Claim;
@@ -117,7 +107,7 @@ async function closeWhole(run: Run, came: Whole): Promise<Submitted> {
 
 async function keep(run: Run, came: Whole): Promise<Submitted> {
   const { policy, executor, grant, operation } = run;
-  const settling = await executor.claim.settle(grant, await answerToKeep(came, policy), operation);
+  const settling = await executor.claim.settle(grant, await copyAnswer(came, policy), operation);
   switch (settling.kind) {
     case "settled":
       return { ...settling, kind: "executed", given: givenFrom(came) };
@@ -129,38 +119,13 @@ async function keep(run: Run, came: Whole): Promise<Submitted> {
   }
 }
 
-async function answerToKeep(came: Whole, policy: RoutePolicy): Promise<FreshAnswer> {
-  const kept = pairsToKeep(came.headers, { cookies: policy.replayCookies });
-  const { status } = came;
-  const redacted = redactAnswer(came.body, kept, policy.redact);
-  switch (redacted.kind) {
-    case "same":
-      return { kind: "whole", status, headers: kept, body: came.body };
-    case "rewritten":
-      return { kind: "whole", status, headers: redacted.headers, body: redacted.body };
-    case "illegible":
-      return notKept(came);
-  }
-}
-
 /** A whole answer of a status that the runtime can't make a response of: done, and nobody can be given it. */
 async function keepNothing(run: Run, came: Whole): Promise<Submitted> {
-  const answer = await notKept(came);
+  const answer = await describeOnly(came.status, came.body);
   const settling = await run.executor.claim.settle(run.grant, answer, run.operation);
   if (settling.kind === "fenced") return claimLost();
   if (settling.kind === "failed") return reportLost(run, "store-failed");
   return refuseNotKept(answer);
-}
-
-type NotKept = Extract<FreshAnswer, { kind: "not-kept" }>;
-
-async function notKept(came: Whole): Promise<NotKept> {
-  return {
-    kind: "not-kept",
-    status: came.status,
-    size: came.body.byteLength,
-    digest: await sha256Hex(came.body),
-  };
 }
 
 type Open = Extract<Came, { kind: "open" }>;
@@ -169,7 +134,7 @@ type Open = Extract<Came, { kind: "open" }>;
 async function closeOpen(run: Run, came: Open, lease: Lease, stop: AbortController): Promise<Submitted> {
   const { claim } = run.executor;
   const { token } = run.grant;
-  const judgement = judgeAnswer(came.status, run.policy, null);
+  const judgement = judgeAnswer(came.status, run.policy, came.evidence);
   if (judgement.kind === "unknown" && !judgement.isOrigins) {
     stop.abort();
     lease.end();

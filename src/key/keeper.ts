@@ -8,6 +8,7 @@ import type { Event } from "../core/event.ts";
 import { FLUSH_RETRY_MS, UNREADABLE_RETRY_MS, WAKE_PAUSE_MS } from "../core/limits.ts";
 import type { LedgerPort, Report } from "../core/ports.ts";
 import { nameOf } from "../report.ts";
+import { SharedInquiry } from "./inquiry/shared-inquiry.ts";
 import { OpenedAnswer } from "./opened.ts";
 import { Running } from "./running.ts";
 import { SharedTake } from "./shared-take.ts";
@@ -30,6 +31,7 @@ export class Keeper {
   readonly running = new Running();
   readonly opened = new OpenedAnswer();
   readonly take = new SharedTake();
+  readonly inquiry = new SharedInquiry();
   readonly #keepAlive: (work: Promise<unknown>) => void;
   #carrier: OutboxCarrier | null = null;
 

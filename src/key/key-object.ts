@@ -17,6 +17,7 @@ import type {
   LedgerPort,
   Look,
   OriginPort,
+  ProbePort,
   QuotaPort,
   Renewal,
   Report,
@@ -28,6 +29,7 @@ import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
 import { tellEffects } from "./effects/tell.ts";
 import { type Executor, submit } from "./execute.ts";
+import { inquire, inquireWhenDue } from "./inquiry/inquire.ts";
 import { Keeper } from "./keeper.ts";
 import { LocalClaim, refuseStore } from "./local-claim.ts";
 import { describeRecord } from "./look.ts";
@@ -38,6 +40,7 @@ export type KeyParts = {
   route: (id: string) => RoutePolicy | null;
   keyring: Keyring;
   origin: OriginPort;
+  probe: ProbePort;
   ledger: LedgerPort;
   quota: QuotaPort;
   report: Report;
@@ -135,6 +138,8 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     const isMoving =
       first.kind === "found" && (first.status.state === "in-flight" || first.status.state === "unknown");
     if (waitMs <= 0 || !isMoving) return first;
+    // Its answer is a change like any other, and wakes who waits.
+    if (first.status.state === "unknown") this.ctx.waitUntil(inquire(this.#keeper, parts, null));
     await this.#keeper.waiters.wait(waitMs);
     return this.#lookNow(parts);
   }
@@ -158,7 +163,8 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     let parts: KeyParts | null = null;
     try {
       parts = await this.parts();
-      pauseMs = await this.#keeper.tick(parts);
+      const ticked = await this.#keeper.tick(parts);
+      pauseMs = Math.max(ticked, await inquireWhenDue(this.#keeper, parts));
     } catch (error) {
       parts?.report("defect", { where: "alarm", error: nameOf(error) });
     }

@@ -20,7 +20,6 @@ import type {
   Closing,
   FreshAnswer,
   Given,
-  Keyring,
   Operation,
   QuotaPort,
   Renewal,
@@ -39,11 +38,12 @@ import {
   windowEnd,
 } from "../core/record.ts";
 import type { Fresh } from "../core/transition.ts";
-import type { Keeper, KeeperParts } from "./keeper.ts";
-import { type Binding, type Kept, openAnswer, sealAnswer } from "./storage/seal.ts";
+import { type InquiryParts, inquire } from "./inquiry/inquire.ts";
+import type { Keeper } from "./keeper.ts";
+import { type Binding, type Kept, openAnswer, sealFresh } from "./storage/seal.ts";
 import type { Transacted } from "./storage/store.ts";
 
-export type ClaimParts = KeeperParts & { keyring: Keyring; quota: QuotaPort };
+export type ClaimParts = InquiryParts & { quota: QuotaPort };
 
 export class LocalClaim implements Claim {
   readonly #keeper: Keeper;
@@ -58,10 +58,13 @@ export class LocalClaim implements Claim {
     this.#terms = termsOf(policy, runsAt);
   }
 
-  /** Waits for a twin in flight as long as the operation asks, then takes whatever is true. */
+  /**
+   * Waits for a twin in flight as long as the operation asks, then takes whatever is true. Where the outcome is unknown the origin
+   * is asked first, if it can be.
+   */
   async begin(operation: Operation): Promise<Begun> {
     const waitUntil = Date.now() + operation.waitMs;
-    for (;;) {
+    for (let hasAsked = false; ; ) {
       const refused = await this.#refuseByQuota(operation.owner);
       if (refused !== null) return refused;
       const { nonce, fp, authorized, owner, route } = operation;
@@ -75,6 +78,10 @@ export class LocalClaim implements Claim {
       }
       if (answer.kind === "run" && this.#terms.executor === "object")
         this.#keeper.running.start(answer.grant.token);
+      if (answer.kind === "unknown" && !hasAsked) {
+        hasAsked = true;
+        if ((await inquire(this.#keeper, this.#parts, operation.rawKey)) === "asked") continue;
+      }
       if (answer.kind !== "in-flight") return this.#answerBegin(answer, operation);
       const left = waitUntil - Date.now();
       if (left <= 0 || (await this.#keeper.waiters.wait(left)) === "full") {
@@ -194,14 +201,13 @@ export class LocalClaim implements Claim {
     fresh: FreshAnswer,
     sealing: Sealing,
   ): Promise<{ answer: Answer; rows: readonly ArrayBuffer[] }> {
-    if (fresh.kind === "not-kept") return { answer: fresh, rows: [] };
     const isBound = this.#policy.sealWithKey;
     const binding = this.#bindingOf(
       { ...token, fp: sealing.fp },
       fresh.status,
       isBound ? sealing.rawKey : "",
     );
-    return sealAnswer(this.#parts.keyring, fresh, binding, isBound);
+    return sealFresh(this.#parts.keyring, fresh, binding, isBound);
   }
 
   #bindingOf(record: Token & Pick<LiveRecord, "fp">, status: number, secret: string): Binding {
@@ -228,8 +234,7 @@ function termsOf(policy: RoutePolicy, executor: Terms["executor"]): Terms {
     fingerprint: nameRule(policy.fingerprint),
     executor,
     onCrash: policy.onCrash,
-    // Nothing asks the origin in this version: a due time for it would only ring an alarm for ever.
-    probeDelayMs: null,
+    probeDelayMs: policy.probe?.originDelayMsMax ?? null,
     windowMs: policy.windowMs,
     quarantineMs: policy.quarantineMs,
     leaseMs: Math.min(policy.originTimeoutMs + SETTLE_MARGIN_MS, LEASE_MS_MAX),

@@ -5,8 +5,17 @@
 import { type Pairs, toFields } from "../core/http/headers.ts";
 import { EFFECT_TOKEN_MS } from "../core/limits.ts";
 import type { OriginAddress } from "../core/policy.ts";
-import type { Attempt, Budget, Came, Keyring, OriginPort, OriginRequest } from "../core/ports.ts";
+import type {
+  Attempt,
+  Budget,
+  Came,
+  Keyring,
+  OriginPort,
+  OriginRequest,
+  SignedEvidence,
+} from "../core/ports.ts";
 import { type Clock, startClock } from "./clock.ts";
+import type { OriginMacs } from "./evidence.ts";
 import { readBody } from "./read-body.ts";
 
 /** How a request leaves: `fetch` for an address, the binding's own for another Worker. */
@@ -17,7 +26,12 @@ export function originUrl(address: OriginAddress, target: string): string {
   return `${address.kind === "url" ? address.base : "https://origin"}${address.prefix}${target}`;
 }
 
-export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring): OriginPort {
+export function openOrigin(
+  address: OriginAddress,
+  send: Send,
+  keyring: Keyring,
+  macs: OriginMacs,
+): OriginPort {
   return {
     async dispatch(request, attempt, budget, stop) {
       const clock = startClock(budget.budgetMs, stop);
@@ -49,7 +63,8 @@ export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring)
       // Nothing tells a request that never left from one whose answer was lost: a refused connection looks like a cut one.
       return { kind: "lost", reason: clock.isOver() ? "timeout" : "connection-lost" };
     }
-    return readAnswer(response, budget, clock);
+    const evidence = await macs.readEvidence(response.headers.get("effect-evidence"), attempt);
+    return readAnswer(response, budget, clock, evidence);
   }
 
   async function fieldsOf(request: OriginRequest, attempt: Attempt): Promise<HeadersInit> {
@@ -64,19 +79,24 @@ export function openOrigin(address: OriginAddress, send: Send, keyring: Keyring)
   }
 }
 
-async function readAnswer(response: Response, budget: Budget, clock: Clock): Promise<Came> {
+async function readAnswer(
+  response: Response,
+  budget: Budget,
+  clock: Clock,
+  evidence: SignedEvidence,
+): Promise<Came> {
   const { status } = response;
   const headers: Pairs = [...response.headers];
   if (isEventStream(response.headers) && response.body !== null) {
     clock.restart(budget.streamMs);
-    return { kind: "open", status, headers, body: clock.guard(response.body) };
+    return { kind: "open", status, headers, body: clock.guard(response.body), evidence };
   }
   const read = await readBody(response, budget.bodyBytesMax);
   switch (read.kind) {
     case "whole":
-      return { kind: "whole", status, headers, body: read.bytes, evidence: null };
+      return { kind: "whole", status, headers, body: read.bytes, evidence };
     case "over":
-      return { kind: "open", status, headers, body: clock.guard(read.stream) };
+      return { kind: "open", status, headers, body: clock.guard(read.stream), evidence };
     case "broken":
       return { kind: "lost", reason: clock.isOver() ? "timeout" : "body-broken" };
   }

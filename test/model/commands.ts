@@ -124,7 +124,7 @@ const probe = action("probe", fc.tuple(age, asking, delay), (world, back, how, a
   const verdict = askOrigin(world, held, how);
   world.advance(ageMs);
   const aged: Verdict = verdict.kind === "none" ? { ...verdict, ageMs } : verdict;
-  world.send({ do: "probed", token: held.token, verdict: aged });
+  world.send({ do: "probed", token: held.token, verdict: aged, jitter: 0 });
 });
 
 /** The truth about an effect, where there is one yet; `mistaken` turns it round. */

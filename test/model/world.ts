@@ -158,7 +158,7 @@ export class World {
       const verdict: Verdict = this.hasHappened(last.effect)
         ? { kind: "committed", answer: this.say(last.effect, 0) }
         : { kind: "none", sealed: true, ageMs: 0 };
-      this.send({ do: "probed", token: last.token, verdict });
+      this.send({ do: "probed", token: last.token, verdict, jitter: 0 });
     }
     const { record } = this;
     const isLeft = record.state === "unknown" && record.terms.probeDelayMs === null;

@@ -125,7 +125,12 @@ const settle = (tokenFor: (record: KeyRecord) => Token, answer: Answer): Make =>
 };
 
 const probedNone = (sealed: boolean, ageMs: number): Make => {
-  return (record) => ({ do: "probed", token: current(record), verdict: { kind: "none", sealed, ageMs } });
+  return (record) => ({
+    do: "probed",
+    token: current(record),
+    verdict: { kind: "none", sealed, ageMs },
+    jitter: 0,
+  });
 };
 
 const resolve = (operator: string, outcome: Outcome, operatorsRequired = 2): Make => {
@@ -197,6 +202,7 @@ export const EVENTS: Record<EventName, Make> = {
     do: "probed",
     token: current(record),
     verdict: { kind: "committed", answer: ANSWER },
+    jitter: 0,
   }),
   // What has been sealed never happens, however long ago it was asked.
   "probed none, sealed": probedNone(true, 3_600 * SECOND),
@@ -204,11 +210,17 @@ export const EVENTS: Record<EventName, Make> = {
   "probed none, observed late": probedNone(false, 0),
   "probed none, asked late enough": probedNone(false, REPLY_MS),
   "probed none, asked too early": probedNone(false, REPLY_MS + 1),
-  "probed silent": (record) => ({ do: "probed", token: current(record), verdict: { kind: "silent" } }),
+  "probed silent": (record) => ({
+    do: "probed",
+    token: current(record),
+    verdict: { kind: "silent" },
+    jitter: 0,
+  }),
   "probed committed, old attempt": (record) => ({
     do: "probed",
     token: oldAttempt(record),
     verdict: { kind: "committed", answer: ANSWER },
+    jitter: 0,
   }),
   "resolve, A says committed": resolve("a", COMMITTED),
   "resolve, A says not committed": resolve("a", NOT_COMMITTED),

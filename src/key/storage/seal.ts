@@ -47,6 +47,16 @@ export async function sealAnswer(
   return { answer: { kind: "kept", status: answer.status, size, digest, sealed }, rows };
 }
 
+/** The same for an answer of which it is open whether it is kept. */
+export async function sealFresh(
+  keyring: Keyring,
+  fresh: FreshAnswer,
+  binding: Binding,
+  isBound: boolean,
+): Promise<{ answer: Answer; rows: readonly ArrayBuffer[] }> {
+  return fresh.kind === "whole" ? sealAnswer(keyring, fresh, binding, isBound) : { answer: fresh, rows: [] };
+}
+
 /** `damaged`: the key is gone, the client's key differs, or the bytes are not what was sealed. */
 export type Opened =
   | { kind: "open"; headers: Pairs; body: Uint8Array | ReadableStream<Uint8Array> }

@@ -149,7 +149,8 @@ export class KeyStore {
     const isChanged = stepped.record !== before;
     const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
     if (isChanged && record.state !== "absent") {
-      if (stepped.answer.kind === "done") {
+      // An answer that comes second, and is only noted, must not take the place of the first one's rows.
+      if (record.state === "settled" && before.state !== "settled") {
         rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
       }
       this.#storage.kv.put(RECORD, encodeRecord(record));

@@ -53,8 +53,8 @@ function makeEvent(
     { do: "report", token, reason: "timeout" },
     { do: "release", token, evidence: "status-list" },
     { do: "orphan" },
-    { do: "probed", token, verdict: { kind: "committed", answer } },
-    { do: "probed", token, verdict: { kind: "none", sealed: pick % 2 === 0, ageMs: 0 } },
+    { do: "probed", token, verdict: { kind: "committed", answer }, jitter: 0 },
+    { do: "probed", token, verdict: { kind: "none", sealed: pick % 2 === 0, ageMs: 0 }, jitter: 0 },
     {
       do: "resolve",
       effect,
