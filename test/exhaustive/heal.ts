@@ -49,7 +49,12 @@ export class Healer {
       const last = place.attempts.at(-1);
       const isAsked = place.record.state === "unknown" && about.probe !== "none";
       if (last !== undefined && isAsked)
-        send({ do: "probed", token: { inc: last.inc, n: last.n }, verdict: verdictOn(last, about) });
+        send({
+          do: "probed",
+          token: { inc: last.inc, n: last.n },
+          verdict: verdictOn(last, about),
+          jitter: 0,
+        });
     }
     const { state } = place.record;
     if (state !== "absent" && !(state === "unknown" && about.probe === "none"))

@@ -99,7 +99,7 @@ function listMessages(about: Case, place: Place, attempt: Attempt, i: number, se
   if (dispatch === "never")
     send(`release ${who} unsent`, { do: "release", token, evidence: "never-dispatched" });
   const probed = (what: string, verdict: Verdict): void =>
-    send(`probe of ${who} says ${what}`, { do: "probed", token, verdict });
+    send(`probe of ${who} says ${what}`, { do: "probed", token, verdict, jitter: 0 });
   if (about.probe !== "none") {
     probed("nothing", { kind: "silent" });
     if (fate === "happened") {
