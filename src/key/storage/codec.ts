@@ -5,6 +5,7 @@
 import {
   type Answer,
   type LiveRecord,
+  type Proposal,
   RECORD_VERSION,
   type Released,
   type Settled,
@@ -88,8 +89,7 @@ function isState(value: Shape): boolean {
         isText(value.reason) &&
         isCount(value.probes) &&
         (value.probeDue === null || isCount(value.probeDue)) &&
-        isShape(value.proposal) &&
-        (value.proposal.by === "nobody" || value.proposal.by === "operators")
+        isProposal(value.proposal)
       );
     case "settled":
       return (
@@ -100,6 +100,15 @@ function isState(value: Shape): boolean {
     default:
       return false;
   }
+}
+
+function isProposal(value: unknown): value is Proposal {
+  if (!isShape(value)) return false;
+  if (value.by === "nobody") return true;
+  const isNamed = value.by === "operators" && Array.isArray(value.operators) && value.operators.every(isText);
+  if (!isNamed || !isShape(value.outcome)) return false;
+  const { kind, answer } = value.outcome;
+  return kind === "not-committed" || (kind === "committed" && isAnswer(answer));
 }
 
 function isAnswer(value: unknown): value is Answer {
