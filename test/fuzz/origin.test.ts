@@ -103,7 +103,7 @@ const costs = fc.constantFrom<unknown[]>(
   Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`a${i}`, i])),
   Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`a${i}`, i])),
 );
-const entry = fc.record(
+const members = fc.record(
   {
     effect_id: ids,
     capability: capabilities,
@@ -125,6 +125,30 @@ const entry = fc.record(
     note: fc.string(),
   },
   { requiredKeys: [] },
+);
+
+const SOUND = {
+  effect_id: "e1",
+  capability: "payments.charge",
+  phase: "intent",
+  target: "card_1",
+  cost: { a: 1 },
+};
+
+/** A sound entry in which up to two members are something else, or one of anything. */
+const entry: fc.Arbitrary<Record<string, unknown>> = fc.oneof(
+  members,
+  fc
+    .tuple(
+      members,
+      fc.subarray(["effect_id", "capability", "phase", "target", "cost", "digest", "error"], {
+        maxLength: 2,
+      }),
+    )
+    .map(([other, names]) => ({
+      ...SOUND,
+      ...Object.fromEntries(Object.entries(other).filter(([name]) => names.includes(name))),
+    })),
 );
 
 /** The table of the contract, member by member. */
