@@ -12,7 +12,7 @@ const HELD = CASES.filter(({ name }) => /^hold.*object then worker$/.test(name))
 const MIXED = CASES.filter(({ name }) => /^(hold, observe|retry, seal), object then worker$/.test(name));
 
 function search(machine: Step, about: (typeof CASES)[number], attemptsMax: number, statesMax: number): Found {
-  return searchAll({ step: machine, about, attemptsMax }, statesMax);
+  return searchAll({ step: machine, about, attemptsMax, dispatches: "in-time" }, statesMax);
 }
 
 describe("one attempt, to the last state", () => {
@@ -31,5 +31,12 @@ describe("the search", () => {
   it.each(MUTANTS)("kills the machine in which $name", ({ make }) => {
     const isDeadly = (about: (typeof CASES)[number]) => search(make(step), about, 2, 6_000).kind === "broken";
     expect(MIXED.some(isDeadly)).toBe(true);
+  });
+
+  it("finds that an executor which dispatches after its lease may act on a key that was freed", () => {
+    const about = CASES.find(({ name }) => name === "hold, observe, object then worker");
+    if (about === undefined) throw new Error("there is no such case");
+    const found = searchAll({ step, about, attemptsMax: 1, dispatches: "late" }, 100_000);
+    expect(found).toMatchObject({ kind: "broken", by: "I12" });
   });
 });

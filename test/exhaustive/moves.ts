@@ -9,7 +9,8 @@ import { type Attempt, type Case, isOut, objectTime, type Place, UNIT } from "./
 /** `go` gives the next place, or null where nothing has changed or it lies outside of the search. */
 export type Move = { name: string; go: () => Place | null };
 
-export type Search = { step: Step; about: Case; attemptsMax: number };
+/** `dispatches`: `late` is an executor that does not mind when its grant reached it. */
+export type Search = { step: Step; about: Case; attemptsMax: number; dispatches: "in-time" | "late" };
 
 const LOST: Outcome = { kind: "committed", answer: { kind: "lost" } };
 const NOT_COMMITTED: Outcome = { kind: "not-committed" };
@@ -142,7 +143,7 @@ function listDeeds(search: Search, place: Place, attempt: Attempt, i: number, mo
   };
   const { clock } = place;
   if (attempt.dispatch === "not-yet") {
-    if (clock < attempt.leaseUntil)
+    if (clock < attempt.leaseUntil || search.dispatches === "late")
       deed(`dispatch ${who}`, { dispatch: "sent", arrivesUntil: clock + UNIT.delay });
     deed(`the executor of ${who} dies before dispatch`, { dispatch: "never" });
   }
