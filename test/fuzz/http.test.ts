@@ -14,8 +14,10 @@ function recogniseKey(value: string): string | null {
   let key = "";
   for (let at = 1; at < text.length; at += 1) {
     if (text[at] === '"') return at === text.length - 1 && isVisible(key) ? key : null;
-    if (text[at] === "\\") at += 1;
-    if (text[at - 1] === "\\" && text[at] !== '"' && text[at] !== "\\") return null;
+    if (text[at] === "\\") {
+      at += 1;
+      if (text[at] !== '"' && text[at] !== "\\") return null;
+    }
     key += text[at] ?? "";
   }
   return null;
