@@ -92,7 +92,11 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
       origin,
       report,
       keepAlive: (work) => this.ctx.waitUntil(work),
-      ended: (token) => this.#keeper.running.stop(token),
+      ended: (token) => {
+        this.#keeper.running.stop(token);
+        // An attempt that a defect has ended changed nothing that would wake who waits for it.
+        this.#keeper.waiters.wakeAll();
+      },
     };
   }
 
