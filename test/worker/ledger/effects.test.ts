@@ -228,6 +228,9 @@ describe("the list of effects", () => {
     "?limit=x",
     "?after=x",
     "?after=W10",
+    "?after=WyJ4IiwieSIsInoiLDBd",
+    "?after=WzEsMiwieiIsMF0",
+    "?after=WzEsInkiLCJ6IiwyXQ",
     "?shard=1:0",
     "?limit=1&limit=2",
   ])("refuses the query %s", async (query) => {

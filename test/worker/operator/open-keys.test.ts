@@ -101,6 +101,8 @@ describe("the list of open keys", () => {
     "?state=unknown&limit=0",
     "?state=unknown&after=x",
     "?state=unknown&after=W10",
+    "?state=unknown&after=WyJ4IiwieSIsInoiXQ",
+    "?state=unknown&after=WzEsMiwieiJd",
     "?state=unknown&x=1",
   ])("refuses the query %j", async (query) => {
     await expectProblem(await list(query), "query-invalid", 400);
