@@ -1,4 +1,4 @@
-/** `GET /operator/effects`: the effects table, page by page. */
+/** The effects table, page by page. */
 import { readPageQuery, writeCursor } from "../../core/operator/page.ts";
 import { type EffectFilter, type EffectPlace, readEffects, type StoredEffect } from "../d1-read.ts";
 
@@ -21,11 +21,11 @@ export function readEffectsQuery({ searchParams }: URL): EffectsQuery | null {
   return { filter: { state, capability }, after, limit: page.limit };
 }
 
-/** `next` is the cursor of the next page; the last one has none. */
-export async function listEffects(
-  database: D1Database,
-  { filter, after, limit }: EffectsQuery,
-): Promise<Record<string, unknown>> {
+/** `next` is the cursor of the next page; the last one has none. Null: the query is refused. Rejects where D1 does not answer. */
+export async function listEffects(database: D1Database, url: URL): Promise<Record<string, unknown> | null> {
+  const query = readEffectsQuery(url);
+  if (query === null) return null;
+  const { filter, after, limit } = query;
   const order = filter.state !== null && OPEN.includes(filter.state) ? "by change" : "by id";
   const rows = await readEffects(database, order, filter, after, limit + 1);
   const page = rows.slice(0, limit);
