@@ -1,4 +1,5 @@
 /** All that can happen next at a place: to the key, to executors, at the origin, to the clock. */
+import type { Grounds } from "../../src/core/entry.ts";
 import type { Event, Verdict } from "../../src/core/event.ts";
 import type { Outcome, Token } from "../../src/core/record.ts";
 import type { Step } from "../model/history.ts";
@@ -12,7 +13,8 @@ export type Move = { name: string; go: () => Place | null };
 /** `dispatches`: `late` is an executor that does not mind when its grant reached it. */
 export type Search = { step: Step; about: Case; attemptsMax: number; dispatches: "in-time" | "late" };
 
-const LOST: Outcome = { kind: "committed", answer: { kind: "lost" } };
+const LOST: Outcome = { kind: "committed", word: "lost", answer: { kind: "lost" } };
+const GROUNDS: Grounds = { code: null, target: null, digest: "d".repeat(64) };
 const NOT_COMMITTED: Outcome = { kind: "not-committed" };
 
 export function listMoves(search: Search, place: Place): Move[] {
@@ -125,6 +127,7 @@ function listWords(about: Case, place: Place, attempt: Attempt, who: string, sen
       do: "resolve",
       effect,
       operator,
+      grounds: GROUNDS,
       outcome,
       operatorsRequired: 2,
     });

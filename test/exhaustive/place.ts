@@ -6,7 +6,7 @@
 import type { Entry } from "../../src/core/entry.ts";
 import { ABSENT, type KeyRecord, type Outbox, type Terms } from "../../src/core/record.ts";
 import { NOTHING, type Reference } from "../model/reference.ts";
-import { describeAnswer, describeOutcome } from "../model/words.ts";
+import { describeAnswer } from "../model/words.ts";
 
 /** What one search is about. `terms` are those of the first and of the second client's calls. */
 export type Case = { name: string; probe: "none" | "seal" | "observe"; terms: readonly [Terms, Terms] };
@@ -112,7 +112,7 @@ function nameState(record: Exclude<KeyRecord, { state: "absent" }>, ago: (time: 
       const said =
         proposal.by === "nobody"
           ? ""
-          : `${proposal.operators.join("+")}:${describeOutcome(proposal.outcome)}`;
+          : `${proposal.operators.join("+")}:${"word" in proposal.outcome ? proposal.outcome.word : "none"}`;
       return `u${ago(record.since)},${record.reason},${said}`;
     }
     case "settled":

@@ -198,6 +198,8 @@ describe("a query", () => {
 });
 
 /** Records of every state, as the machine makes them. */
+const GROUNDS = { code: null, target: null, digest: "d".repeat(64) };
+
 function listRecords(): KeyRecord[] {
   const found: KeyRecord[] = [];
   const terms = {
@@ -220,7 +222,14 @@ function listRecords(): KeyRecord[] {
   world.send({ do: "report", token, reason: "timeout" });
   keep();
   const outcome = { kind: "not-committed" } as const;
-  world.send({ do: "resolve", effect: effect.effect, operator: "x", outcome, operatorsRequired: 2 });
+  world.send({
+    do: "resolve",
+    effect: effect.effect,
+    operator: "x",
+    grounds: GROUNDS,
+    outcome,
+    operatorsRequired: 2,
+  });
   keep();
   world.send({ do: "settle", token, effect: effect.effect, answer: world.say(effect, 0) });
   keep();
@@ -255,7 +264,7 @@ describe("a stored record", () => {
         const effect = decoded.record.effect;
         step(
           decoded.record,
-          { do: "resolve", effect, operator: "y", outcome, operatorsRequired: 2 },
+          { do: "resolve", effect, operator: "y", grounds: GROUNDS, outcome, operatorsRequired: 2 },
           1_000_000_000_100,
         );
       }),

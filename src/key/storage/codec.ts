@@ -104,11 +104,22 @@ function isState(value: Shape): boolean {
 
 function isProposal(value: unknown): value is Proposal {
   if (!isShape(value)) return false;
-  if (value.by === "nobody") return true;
-  const isNamed = value.by === "operators" && Array.isArray(value.operators) && value.operators.every(isText);
-  if (!isNamed || !isShape(value.outcome)) return false;
-  const { kind, answer } = value.outcome;
-  return kind === "not-committed" || (kind === "committed" && isAnswer(answer));
+  const { operators, grounds, outcome } = value;
+  if (value.by !== "operators") return value.by === "nobody";
+  return (
+    Array.isArray(operators) &&
+    operators.every(isText) &&
+    Array.isArray(grounds) &&
+    grounds.length === operators.length &&
+    grounds.every(isGrounds) &&
+    isShape(outcome) &&
+    (outcome.kind === "not-committed" || (outcome.kind === "committed" && isText(outcome.word)))
+  );
+}
+
+function isGrounds(value: unknown): boolean {
+  if (!isShape(value) || !isText(value.digest)) return false;
+  return [value.code, value.target].every((token) => token === null || isText(token));
 }
 
 function isAnswer(value: unknown): value is Answer {
