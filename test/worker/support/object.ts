@@ -41,6 +41,11 @@ export function policyOf(route: string): RoutePolicy {
   return policy;
 }
 
+/** Parts of a key object whose version has other settings for its routes. */
+export function changeRoutes(changes: Partial<RoutePolicy>): Pick<KeyParts, "route"> {
+  return { route: (id) => ({ ...policyOf(id), ...changes }) };
+}
+
 /** Parts of the principal that `post` sends on routes with the default rule. */
 export const ALICE = ["credential", "authorization", "given", "Bearer alice"];
 
