@@ -119,7 +119,8 @@ function listStories({ history }: ChaosRun): Map<string, Fact[]> {
 }
 
 function endingOf({ isBrief }: Operation, facts: readonly Fact[]): Ending {
-  if (isBrief) return selectFacts(facts, "looked").at(-1)?.state === null ? "freed" : "open";
+  const state = selectFacts(facts, "looked").at(-1)?.state;
+  if (isBrief && state !== "unknown") return state === null ? "freed" : "open";
   const killed = facts.findIndex((fact) => fact.kind === "killed");
   const last = selectFacts(facts, "told").at(-1)?.told;
   if (last === undefined || !(isSuccess(last) || isUnknown(last))) return "open";
