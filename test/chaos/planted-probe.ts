@@ -49,6 +49,10 @@ export const GOOD_PROBES: readonly [name: string, history: History][] = [
     describe(executed, probed("committed"), killed, probed("committed")),
   ],
   [
+    "a word that was said while the process was being killed",
+    describe(executed, killed, probed("committed"), { kind: "started", kill: 1 }, probed("committed")),
+  ],
+  [
     "a word that came while nobody listened",
     describe(executed, probed("committed"), { kind: "paused", ms: 9_000 }, probed("committed")),
   ],
