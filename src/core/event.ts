@@ -1,6 +1,7 @@
 /** What can happen to a key, what the machine answers, and what one event makes of a record. */
+import type { Seen } from "./audit/observe.ts";
 import type { Attempt, Noted } from "./effect/judge.ts";
-import type { Entry, Evidence, UnknownReason } from "./entry.ts";
+import type { Entry, Evidence, Grounds, UnknownReason } from "./entry.ts";
 import type { Answer, KeyRecord, Outcome, Settled, Token, Unknown } from "./record.ts";
 import type { Fresh } from "./transition.ts";
 
@@ -24,9 +25,18 @@ export type Event =
   | { do: "orphan" }
   /** `jitter`, from 0 to 1: how much of the next pause's variable half is left out, so that many keys don't ask at once. */
   | { do: "probed"; token: Token; verdict: Verdict; jitter: number }
-  | { do: "resolve"; effect: string; operator: string; outcome: Outcome; operatorsRequired: number }
+  | {
+      do: "resolve";
+      effect: string;
+      operator: string;
+      grounds: Grounds;
+      outcome: Outcome;
+      operatorsRequired: number;
+    }
   /** Reported effects that have been judged. */
   | { do: "tell"; attempt: Attempt; noted: readonly Noted[] }
+  /** What callers were told of this very record, as it is before the event. */
+  | { do: "observe"; seen: readonly Seen[] }
   | { do: "acknowledge"; inc: string; seq: number; head: string }
   | { do: "tick" };
 
@@ -50,7 +60,7 @@ export type StepAnswer =
   | { kind: "in-flight" }
   | { kind: "expired" }
   | { kind: "unknown"; unknown: Unknown }
-  /** The outbox is full; nothing may be granted. */
+  /** The outbox is full; nothing may be granted, or told. */
   | { kind: "full" }
   | { kind: "done" }
   /** The lease is over and cannot be renewed; a settle is still welcome. */
@@ -59,7 +69,7 @@ export type StepAnswer =
   | { kind: "fenced" }
   /** A first operator's word is noted; another operator has to confirm it. */
   | { kind: "proposed" }
-  /** An operator spoke of an effect that is not the one in question any more. */
+  /** An operator spoke of an effect that is not, or not any more, the one whose outcome is unknown. */
   | { kind: "stale" };
 
 /** What one event makes of a record. `last` are entries of a record that ends here. */

@@ -79,7 +79,7 @@ async function startLocked(config, lock, stop) {
     return refuse(`Port ${port} on ${ip} is in use: npm start -- ${await suggestArguments(ip, port)}`);
   }
   const secrets = await ensureDevVars(join(config, ".dev.vars"));
-  if (secrets === "created") say("Wrote .dev.vars with random secrets; the operator's token is in it.");
+  if (secrets === "created") say("Wrote .dev.vars with random secrets; the operators' tokens are in it.");
   const [migrated, settings] = await Promise.all([
     applyMigrations(sharedOptions(), stop),
     readSettings(args),

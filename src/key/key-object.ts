@@ -3,6 +3,7 @@
  * nothing and forgets everything: after an eviction or a crash storage alone says what is true.
  */
 import { DurableObject } from "cloudflare:workers";
+import type { Seen } from "../core/audit/observe.ts";
 import type { Attempt } from "../core/effect/judge.ts";
 import type { Told } from "../core/effect/report.ts";
 import type { Evidence, UnknownReason } from "../core/entry.ts";
@@ -10,29 +11,37 @@ import type { Grant } from "../core/event.ts";
 import { FLUSH_RETRY_MS } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type {
+  Attested,
   Begun,
   Closing,
   FreshAnswer,
+  Inspection,
   Keyring,
   LedgerPort,
   Look,
   OriginPort,
   ProbePort,
   QuotaPort,
+  Rehearsed,
   Renewal,
   Report,
+  Resolution,
+  Resolving,
   Sealing,
   Settling,
   Telling,
 } from "../core/ports.ts";
 import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
+import { askAttempt } from "./effects/ask.ts";
 import { tellEffects } from "./effects/tell.ts";
 import { type Executor, submit } from "./execute.ts";
 import { inquire, inquireWhenDue } from "./inquiry/inquire.ts";
 import { Keeper } from "./keeper.ts";
 import { LocalClaim, refuseStore } from "./local-claim.ts";
 import { describeRecord } from "./look.ts";
+import { inspectKey } from "./operator/inspect.ts";
+import { resolveKey } from "./operator/resolve.ts";
 import { readAsk, readOperation, responseFor } from "./wire.ts";
 
 /** What a key object is given. `route` finds a route's policy; null: this version has no such route. */
@@ -130,6 +139,41 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     }
   }
 
+  /** See `KeyPort`. */
+  async ask(effect: string): Promise<Attested> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const attested = await askAttempt(this.#keeper, parts, effect);
+      await this.#keeper.store.healAlarm();
+      return attested;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return { kind: "unavailable" };
+    }
+  }
+
+  /**
+   * Notes what callers of this key were told elsewhere, or are about to be told where its route's `audit` is `durable`: then false says that it
+   * is not noted. An unused key is left unused.
+   */
+  async observe(seen: readonly Seen[]): Promise<boolean> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const loaded = this.#keeper.store.load();
+      if (loaded.kind === "unreadable") return false;
+      if (loaded.record.state === "absent") return true;
+      await this.#keeper.store.healAlarm();
+      if (parts.route(loaded.record.route)?.audit === "durable") return this.#keeper.observeNow(parts, seen);
+      this.#keeper.observe(parts, seen);
+      return true;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return false;
+    }
+  }
+
   /** What is true of this key, after waiting up to `waitMs` for a change. Writes nothing for a key that was never used. */
   async look(waitMs: number): Promise<Look> {
     const parts = await this.parts();
@@ -153,6 +197,25 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     return describeRecord(store.load(), Date.now(), parts.ledger.isKept, (record) =>
       store.readEffects(record),
     );
+  }
+
+  /** The same for operators, with more of it. Writes nothing. */
+  async inspect(rehearsed: Rehearsed | null): Promise<Inspection> {
+    return inspectKey(this.#keeper, await this.parts(), rehearsed);
+  }
+
+  /** Records an operator's word on an unknown outcome. Of a key that was never used nothing is recorded. */
+  async resolve(resolution: Resolution): Promise<Resolving> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const resolving = await resolveKey(this.#keeper, parts, resolution);
+      await this.#keeper.store.healAlarm();
+      return resolving;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return { kind: "unavailable" };
+    }
   }
 
   /** One alarm for all due times; a pure tick over what is stored, safe early, late, twice or never. Never throws. */

@@ -4,16 +4,19 @@ import type { Grant } from "../core/event.ts";
 import { RETRY_UNKNOWN_S, STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type {
+  Attested,
   Begun,
   Claim,
   Closing,
   FreshAnswer,
+  Inspection,
   KeyPort,
   Look,
   Operation,
   OriginPort,
   Renewal,
   Report,
+  Resolving,
   Sealing,
   Settling,
   Submitted,
@@ -90,8 +93,26 @@ class RemoteClaim implements Claim {
 
   /** A claim that can't be made means that nothing was sent: only the holder of a grant dispatches. */
   async begin(operation: Operation): Promise<Begun> {
+    const askedAt = Date.now();
     const called = await ask(this.#objects, "begin", operation);
-    return called.kind === "failed" ? refuseStore() : called.result;
+    if (called.kind === "failed") return refuseStore();
+    const begun = called.result;
+    const tookMs = Date.now() - askedAt;
+    if (begun.kind !== "run" || tookMs < begun.grant.leaseMs) return begun;
+    return (await this.#isStillHeld(begun.grant, tookMs)) ? begun : refuseStore();
+  }
+
+  /**
+   * A grant that comes after its lease may be over permits no dispatch: others may know by now that the outcome is unknown, and a probe
+   * may have found no effect and freed the key. Only a renewal that comes in time shows that it is still ours; else the key is freed.
+   * `tookMs` counts from before the claim was asked for, so a wait for a twin makes a grant look late that isn't.
+   */
+  async #isStillHeld({ token, leaseMs, executionMs }: Grant, tookMs: number): Promise<boolean> {
+    const askedAt = Date.now();
+    const isRenewed = (await this.renew(token)) === "renewed";
+    if (isRenewed && Date.now() - askedAt < Math.min(leaseMs, executionMs - tookMs)) return true;
+    await this.release(token, "never-dispatched");
+    return false;
   }
 
   renew(token: Token): Promise<Renewal> {
@@ -146,12 +167,36 @@ export function openKeyPort(
       const called = await callObject<Look>(objects, name, async (stub) => await stub.look(waitMs));
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
     },
+    async observe(name, seen) {
+      const called = await callObject<boolean>(objects, name, async (stub) => await stub.observe(seen));
+      return called.kind === "answered" && called.result;
+    },
     async tell({ name, n, effect }, report) {
       const called = await callObject<Telling>(
         objects,
         name,
         async (stub) => await stub.tell({ n, effect }, report),
       );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async inspect(name, rehearsed) {
+      const called = await callObject<Inspection>(
+        objects,
+        name,
+        async (stub) => await stub.inspect(rehearsed),
+      );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async resolve(name, resolution) {
+      const called = await callObject<Resolving>(
+        objects,
+        name,
+        async (stub) => await stub.resolve(resolution),
+      );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async ask(name, effect) {
+      const called = await callObject<Attested>(objects, name, async (stub) => await stub.ask(effect));
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
     },
   };

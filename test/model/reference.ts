@@ -88,7 +88,8 @@ function probe(life: Life, { token, verdict }: Extract<Event, { do: "probed" }>)
 }
 
 function resolve(life: Life, e: Extract<Event, { do: "resolve" }>): Made {
-  if (e.effect !== life.grant.effect || !isOpen(life) || isLeased(life)) return [life, "stale"];
+  if (e.effect === life.grant.effect && !isOpen(life)) return [life, "stale", "done"];
+  if (e.effect !== life.grant.effect || isLeased(life)) return [life, "stale"];
   const says = describeOutcome(e.outcome);
   const others = life.word.says === says ? life.word.by.filter((name) => name !== e.operator) : [];
   const word: Word = { by: [...others, e.operator], says };
@@ -98,7 +99,9 @@ function resolve(life: Life, e: Extract<Event, { do: "resolve" }>): Made {
 }
 
 function change(life: Life, e: Exclude<Event, Begin>): Made {
-  if (e.do === "tick" || e.do === "acknowledge" || e.do === "tell") return [life, "done"];
+  if (e.do === "tick" || e.do === "acknowledge" || e.do === "tell" || e.do === "observe")
+    return [life, "done"];
+  if (e.do === "orphan" && life.terms.executor === "worker") return [life, "done"];
   if (e.do === "orphan") return [leaseTo(life, Math.min(life.t, life.grant.until)), "done"];
   if (e.do === "probed") return probe(life, e);
   if (e.do === "resolve") return resolve(life, e);

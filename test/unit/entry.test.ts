@@ -35,16 +35,18 @@ const head = (type: EntryType) => headOf(type, "origin.request");
 const headOf = (type: EntryType, capability: string) =>
   `{"v":1,"at":1700000000123,"type":"${type}","stream":"${PLACE.stream}","seq":7,"prev":"${PLACE.prev}","effect_id":"ef_1","attempt":2,"capability":"${capability}"`;
 
+const GROUNDS = { code: "checked", target: "ticket-1", digest: DIGEST };
+
 /** One line of every type. The ledger hashes these bytes: a change here is a new format version. */
 const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
   granted: [{ type: "granted", fp: FP, ...ATTEMPT }, `${head("granted")},"phase":"intent","fp":"${FP}"}`],
   settled: [
-    { type: "settled", status: 201, answerDigest: DIGEST, actor: "executor", ...ATTEMPT },
+    { type: "settled", status: 201, answerDigest: DIGEST, actor: "executor", code: null, ...ATTEMPT },
     `${head("settled")},"phase":"committed","status":2,"answer_digest":"${DIGEST}","actor":"executor"}`,
   ],
   released: [
-    { type: "released", evidence: "sealed-none", actor: "probe", ...ATTEMPT },
-    `${head("released")},"phase":"failed","evidence":"sealed-none","actor":"probe"}`,
+    { type: "released", evidence: "signed-none", actor: "executor", code: "resolved", ...ATTEMPT },
+    `${head("released")},"phase":"failed","evidence":"signed-none","actor":"executor","code":"resolved"}`,
   ],
   unknown: [
     { type: "unknown", code: "connection-lost", ...ATTEMPT },
@@ -56,9 +58,10 @@ const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
     `${head("contradiction")},"answer_digest":"${DIGEST}"}`,
   ],
   proposed: [
-    { type: "proposed", actor: "operator:op1", ...ATTEMPT },
-    `${head("proposed")},"actor":"operator:op1"}`,
+    { type: "proposed", actor: "operator:op1", ...GROUNDS, ...ATTEMPT },
+    `${head("proposed")},"target":"ticket-1","digest":"${DIGEST}","actor":"operator:op1","code":"checked"}`,
   ],
+  observed: [{ type: "observed", code: "replayed", ...ATTEMPT }, `${head("observed")},"code":"replayed"}`],
   effect: [
     { type: "effect", ...REPORTED, ...ATTEMPT },
     `${headOf("effect", "payments.charge")},"phase":"failed","target":"acct-1","cost":{"money.eur":12.5},"digest":"${DIGEST}","code":"declined"}`,
@@ -97,15 +100,21 @@ describe("the text of an entry", () => {
       status: null,
       answerDigest: null,
       actor: "operator:op2",
+      code: null,
+      target: null,
+      digest: DIGEST,
       ...ATTEMPT,
     };
-    expect(entryText(lost, PLACE)).toBe(`${head("settled")},"phase":"committed","actor":"operator:op2"}`);
+    expect(entryText(lost, PLACE)).toBe(
+      `${head("settled")},"phase":"committed","digest":"${DIGEST}","actor":"operator:op2"}`,
+    );
   });
 
   it.each(["late", "contradiction"] as const)(
     "of type %s has no digest where nobody has the answer",
     (type) => {
-      const entry: Entry = { type, answerDigest: null, ...ATTEMPT };
+      const rest = { answerDigest: null, ...ATTEMPT };
+      const entry: Entry = type === "late" ? { type, ...rest } : { type, ...rest };
       expect(entryText(entry, PLACE)).toBe(`${head(type)}}`);
     },
   );
@@ -118,7 +127,14 @@ describe("the text of an entry", () => {
     [500, 5],
     [599, 5],
   ])("tells status %i as class %i", (status, expected) => {
-    const entry: Entry = { type: "settled", status, answerDigest: DIGEST, actor: "executor", ...ATTEMPT };
+    const entry: Entry = {
+      type: "settled",
+      status,
+      answerDigest: DIGEST,
+      actor: "executor",
+      code: null,
+      ...ATTEMPT,
+    };
     expect(JSON.parse(entryText(entry, PLACE)).status).toBe(expected);
   });
 

@@ -30,6 +30,7 @@ describe("the limits", () => {
       limits.RETRY_UNKNOWN_S,
     ],
     ["the store is tried for less than its Retry-After", storeTriesMs(), limits.RETRY_STORE_S * 1_000],
+    ["observations leave room for changes of state", limits.OBSERVED_OUTBOX_MAX, limits.OUTBOX_ENTRIES_MAX],
     ["effect reports outlive a lease", limits.LEASE_MS_MAX, limits.EFFECT_TOKEN_MS],
   ])("agree that %s", (_relation, smaller, larger) => {
     expect(smaller).toBeLessThan(larger);
@@ -41,11 +42,14 @@ describe("the limits", () => {
       status: 599,
       answerDigest: "d".repeat(64),
       actor: `operator:${"o".repeat(64)}`,
+      code: "c".repeat(64),
+      target: "t".repeat(64),
+      digest: "d".repeat(64),
       at: Number.MAX_SAFE_INTEGER,
       effect: "e".repeat(64),
       attempt: Number.MAX_SAFE_INTEGER,
     };
-    expect(JSON.stringify(entry).length).toBeLessThan(400);
+    expect(JSON.stringify(entry).length).toBeLessThan(600);
     const place = { stream: "5".repeat(64), seq: Number.MAX_SAFE_INTEGER, prev: "e".repeat(64) };
     expect(limits.OUTBOX_ENTRIES_MAX * entryText(entry, place).length + limits.INLINE_BYTES_MAX).toBeLessThan(
       limits.ROW_BYTES_MAX,

@@ -1,5 +1,7 @@
 /** Every event of the state machine's table, as what it is for a given record. */
+import type { Seen } from "../../src/core/audit/observe.ts";
 import type { Noted } from "../../src/core/effect/judge.ts";
+import type { Grounds } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
 import {
   type Answer,
@@ -49,6 +51,11 @@ export const EVENT_NAMES = [
   "tell an effect, old attempt",
   "tell nothing new",
   "tell an effect, attempt to come",
+  "observe a replay",
+  "observe a twin in flight",
+  "observe a doubt",
+  "observe a refusal",
+  "observe two of all",
   "acknowledge some",
   "acknowledge all",
   "acknowledge too much",
@@ -94,7 +101,8 @@ export const ANSWER: Extract<Answer, { kind: "kept" }> = {
 };
 const OTHER_BODY: Answer = { kind: "not-kept", status: 201, size: 3, digest: "b".repeat(64) };
 const OTHER_STATUS: Answer = { ...ANSWER, status: 202 };
-export const COMMITTED: Outcome = { kind: "committed", answer: ANSWER };
+export const COMMITTED: Outcome = { kind: "committed", word: "word-a", answer: ANSWER };
+export const GROUNDS: Grounds = { code: "checked", target: "ticket-1", digest: "e".repeat(64) };
 const NOT_COMMITTED: Outcome = { kind: "not-committed" };
 
 /** `k` makes what an event brings along new: incarnation, nonce and effect id. */
@@ -138,6 +146,7 @@ const resolve = (operator: string, outcome: Outcome, operatorsRequired = 2): Mak
     do: "resolve",
     effect: record.state === "absent" ? "effect-0" : record.effect,
     operator,
+    grounds: GROUNDS,
     outcome,
     operatorsRequired,
   });
@@ -163,6 +172,10 @@ const tell = (by: number, noted: readonly Noted[] = [NOTED]): Make => {
     const effect = record.state === "absent" || by !== 0 ? OLD_EFFECT : record.effect;
     return { do: "tell", attempt: { n: n + by, effect }, noted };
   };
+};
+
+const observe = (...seen: Seen[]): Make => {
+  return () => ({ do: "observe", seen });
 };
 
 /** Acknowledges the first entry, if there is one, all of them, or more than there are, of the record's own stream. */
@@ -226,7 +239,11 @@ export const EVENTS: Record<EventName, Make> = {
   "resolve, A says not committed": resolve("a", NOT_COMMITTED),
   "resolve, B says committed": resolve("b", COMMITTED),
   "resolve, B says not committed": resolve("b", NOT_COMMITTED),
-  "resolve, B says another answer": resolve("b", { kind: "committed", answer: OTHER_STATUS }),
+  "resolve, B says another answer": resolve("b", {
+    kind: "committed",
+    word: "word-b",
+    answer: OTHER_STATUS,
+  }),
   "resolve, B says committed, three required": resolve("b", COMMITTED, 3),
   "resolve, C says committed, three required": resolve("c", COMMITTED, 3),
   "resolve, one required": resolve("b", COMMITTED, 1),
@@ -234,6 +251,7 @@ export const EVENTS: Record<EventName, Make> = {
     do: "resolve",
     effect: "effect-of-another",
     operator: "b",
+    grounds: GROUNDS,
     outcome: COMMITTED,
     operatorsRequired: 1,
   }),
@@ -241,6 +259,11 @@ export const EVENTS: Record<EventName, Make> = {
   "tell an effect, old attempt": tell(-1),
   "tell nothing new": tell(0, []),
   "tell an effect, attempt to come": tell(1),
+  "observe a replay": observe("replayed"),
+  "observe a twin in flight": observe("in-flight"),
+  "observe a doubt": observe("outcome-unknown"),
+  "observe a refusal": observe("not-authorized"),
+  "observe two of all": observe("key-reused", "store-unavailable"),
   "acknowledge some": acknowledge("some"),
   "acknowledge all": acknowledge("all"),
   "acknowledge too much": acknowledge("too much"),

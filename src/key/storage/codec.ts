@@ -5,6 +5,7 @@
 import {
   type Answer,
   type LiveRecord,
+  type Proposal,
   RECORD_VERSION,
   type Released,
   type Settled,
@@ -88,8 +89,7 @@ function isState(value: Shape): boolean {
         isText(value.reason) &&
         isCount(value.probes) &&
         (value.probeDue === null || isCount(value.probeDue)) &&
-        isShape(value.proposal) &&
-        (value.proposal.by === "nobody" || value.proposal.by === "operators")
+        isProposal(value.proposal)
       );
     case "settled":
       return (
@@ -100,6 +100,26 @@ function isState(value: Shape): boolean {
     default:
       return false;
   }
+}
+
+function isProposal(value: unknown): value is Proposal {
+  if (!isShape(value)) return false;
+  const { operators, grounds, outcome } = value;
+  if (value.by !== "operators") return value.by === "nobody";
+  return (
+    Array.isArray(operators) &&
+    operators.every(isText) &&
+    Array.isArray(grounds) &&
+    grounds.length === operators.length &&
+    grounds.every(isGrounds) &&
+    isShape(outcome) &&
+    (outcome.kind === "not-committed" || (outcome.kind === "committed" && isText(outcome.word)))
+  );
+}
+
+function isGrounds(value: unknown): boolean {
+  if (!isShape(value) || !isText(value.digest)) return false;
+  return [value.code, value.target].every((token) => token === null || isText(token));
 }
 
 function isAnswer(value: unknown): value is Answer {

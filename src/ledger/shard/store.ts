@@ -3,6 +3,7 @@
  * of the ledger objects' storage keys and tables. Every change is one transaction.
  */
 import { EMPTY_FRONTIER, type Frontier, type Hash } from "../../core/log/tree.ts";
+import type { Epochs, ShardPlace } from "../epochs.ts";
 
 /** What the log knows of a stream. `last` is the index of its newest entry. A frozen stream takes nothing more. */
 export type StreamRow = {
@@ -13,7 +14,8 @@ export type StreamRow = {
   last: number;
 };
 
-export type PlacedLine = { line: string; leaf: Hash };
+/** `operation`: name of the key object that the line is about; null: none is known. */
+export type PlacedLine = { line: string; leaf: Hash; operation: string | null };
 
 /** A signed checkpoint. `root` in hex. */
 export type Checkpoint = { size: number; root: string; note: string; at: number };
@@ -31,10 +33,25 @@ export type Push = {
 /** `until`: entries before it go. `entry`: index of the entry that says so. */
 export type Prune = { done: number; pending: { until: number; entry: number } | null; checkAt: number };
 
-export type StagedLines = { first: number; lines: readonly string[]; leaves: readonly Hash[] };
+/** `operations` has a member for every line. */
+export type StagedLines = {
+  first: number;
+  lines: readonly string[];
+  leaves: readonly Hash[];
+  operations: readonly (string | null)[];
+};
 
-/** A shard's name, `epoch:number`, and how many there are. */
-export type ShardPlace = { shard: string; shards: number };
+/** How a log ended. `index` of the entry that says so, `root` over everything up to it, in hex. */
+export type Closed = { index: number; root: string };
+
+/** `opened`: so many shards of the newest epoch have been opened. */
+export type KeptEpochs = { shards: Epochs; opened: number };
+
+/** What is stored along with a batch. */
+export type Mark =
+  | { kind: "none" }
+  | { kind: "opens"; place: ShardPlace; before: ShardPlace }
+  | { kind: "closes"; closed: Closed };
 
 /** One commit of the log. */
 export type Batch = {
@@ -42,6 +59,7 @@ export type Batch = {
   to: Frontier;
   placed: readonly PlacedLine[];
   streams: readonly StreamRow[];
+  mark: Mark;
 };
 
 const LOG = "log";
@@ -73,27 +91,36 @@ export class ShardStore {
   }
 
   /**
-   * Puts a batch behind the log: lines, head and streams in one transaction. Stopping before it leaves nothing of the batch,
+   * Puts a batch behind the log: lines, head, streams and mark in one transaction. Stopping before it leaves nothing of the batch,
    * stopping behind it leaves all; a sender that hears nothing sends again, and is told from `streams` what is held.
    */
-  commit({ from, to, placed, streams }: Batch): void {
+  commit({ from, to, placed, streams, mark }: Batch): void {
     this.#storage.transactionSync(() => {
       if (this.readLog().size !== from.size) throw new Error("the log has moved");
       this.#makeTables();
       for (const row of streams) this.#writeStream(row);
+      this.#writeMark(mark);
       if (placed.length === 0) return;
       const body = placed.map(({ line }) => `${line}\n`).join("");
       const leaves = new Uint8Array(placed.length * HASH_BYTES);
       placed.forEach(({ leaf }, i) => void leaves.set(leaf, i * HASH_BYTES));
       this.#sql.exec(
-        "INSERT INTO staged (first, count, body, leaves) VALUES (?, ?, ?, ?)",
+        "INSERT INTO staged (first, count, body, leaves, operations) VALUES (?, ?, ?, ?, ?)",
         from.size,
         placed.length,
         body,
         leaves.buffer,
+        placed.map(({ operation }) => operation ?? "").join("\n"),
       );
       this.#storage.kv.put<StoredLog>(LOG, { v: 1, size: to.size, hashes: to.hashes });
     });
+  }
+
+  #writeMark(mark: Mark): void {
+    if (mark.kind === "closes") this.write("closed", mark.closed);
+    if (mark.kind !== "opens") return;
+    this.write("before", mark.before);
+    this.write("place", mark.place);
   }
 
   #writeStream({ stream, seq, hash, state, last }: StreamRow): void {
@@ -116,8 +143,8 @@ export class ShardStore {
   /** The lines from `from` up to `to`, as far as they are still here. */
   readStaged(from: number, to: number): StagedLines {
     const rows = this.#sql
-      .exec<{ first: number; body: string; leaves: ArrayBuffer }>(
-        "SELECT first, body, leaves FROM staged WHERE first < ?2 AND first >= coalesce((SELECT max(first) FROM staged WHERE first <= ?1), ?1) ORDER BY first",
+      .exec<{ first: number; count: number; body: string; leaves: ArrayBuffer; operations: string | null }>(
+        "SELECT first, count, body, leaves, operations FROM staged WHERE first < ?2 AND first >= coalesce((SELECT max(first) FROM staged WHERE first <= ?1), ?1) ORDER BY first",
         from,
         to,
       )
@@ -125,11 +152,13 @@ export class ShardStore {
     const begin = rows[0]?.first ?? from;
     const lines = rows.flatMap(({ body }) => body.split("\n").slice(0, -1));
     const leaves = rows.flatMap((row) => splitHashes(new Uint8Array(row.leaves)));
+    const operations = rows.flatMap((row) => splitOperations(row.operations, row.count));
     const first = Math.max(begin, from);
     return {
       first,
       lines: lines.slice(first - begin, to - begin),
       leaves: leaves.slice(first - begin, to - begin),
+      operations: operations.slice(first - begin, to - begin),
     };
   }
 
@@ -160,8 +189,16 @@ export class ShardStore {
   }
 
   #hasTables(): boolean {
-    this.#isReady ||= this.#storage.kv.get(LOG) !== undefined || this.#findTables();
+    this.#isReady ||= this.#findTables() && this.#addColumns();
     return this.#isReady;
+  }
+
+  /** Rows that an earlier version has staged say no operations, and one that comes back names the columns it writes. */
+  #addColumns(): true {
+    const columns = this.#sql.exec<{ name: string }>("PRAGMA table_info(staged)").toArray();
+    if (!columns.some(({ name }) => name === "operations"))
+      this.#sql.exec("ALTER TABLE staged ADD COLUMN operations TEXT");
+    return true;
   }
 
   #findTables(): boolean {
@@ -175,14 +212,21 @@ export class ShardStore {
     if (this.#hasTables()) return;
     this.#sql.exec(`CREATE TABLE IF NOT EXISTS streams (stream TEXT PRIMARY KEY, seq INTEGER NOT NULL, hash TEXT NOT NULL,
         state TEXT NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, body TEXT NOT NULL, leaves BLOB NOT NULL);`);
+      CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, body TEXT NOT NULL, leaves BLOB NOT NULL,
+        operations TEXT);`);
   }
 }
 
 /** Single values, by name. */
 type Values = {
-  /** Which shard this is, and over how many the ledger's streams are spread. */
+  /** Which shard this is. There as soon as it takes entries. */
   place: ShardPlace;
+  /** The shard whose streams go on in this one; none in the first epoch. */
+  before: ShardPlace;
+  /** There once no key's entry is taken any more. */
+  closed: Closed;
+  /** In the first shard only. */
+  epochs: KeptEpochs;
   /** The private key the ledger made for itself, in PKCS #8; in one shard only. */
   signing: Uint8Array;
   /** The newest signed checkpoint. */
@@ -196,6 +240,11 @@ type Values = {
   webhook: Push;
   prune: Prune;
 };
+
+function splitOperations(text: string | null, count: number): (string | null)[] {
+  const names = text?.split("\n") ?? [];
+  return Array.from({ length: count }, (_, i) => names[i] || null);
+}
 
 function splitHashes(bytes: Uint8Array): Hash[] {
   return Array.from({ length: bytes.length / HASH_BYTES }, (_, i) =>

@@ -6,7 +6,7 @@ import { LedgerObjectShell } from "../../../src/ledger/shard/ledger-object.ts";
 import { advanceClock, MINUTE, settleDown, stopClock } from "../support/clock.ts";
 import { expectAnswer, makeKey, operationOf, post } from "../support/gateway.ts";
 import { makeDelivery, readAllLines, runRounds, SHARDS, typesByStream } from "../support/ledger.ts";
-import { keyObject, runAlarm } from "../support/object.ts";
+import { keyObject, nameOf, runAlarm } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 const KEYS = 20;
@@ -116,7 +116,9 @@ describe.each([
       broken.mend();
       await catchUp(operations);
       expect(origin.count).toBe(KEYS);
-      expect(await readNew(before)).toEqual(Array.from({ length: KEYS }, () => ["granted", "settled"]));
+      expect(await readNew(before)).toEqual(
+        Array.from({ length: KEYS }, () => ["granted", "settled", "observed"]),
+      );
     },
   );
 });
@@ -133,7 +135,9 @@ describe("FR-069 a flush whose word was lost", () => {
     broken.mend();
     const second = await sendPairs(5);
     await catchUp([...first, ...second]);
-    expect(await readNew(before)).toEqual(Array.from({ length: 10 }, () => ["granted", "settled"]));
+    expect(await readNew(before)).toEqual(
+      Array.from({ length: 10 }, () => ["granted", "settled", "observed"]),
+    );
   });
 
   it("with the same entries twice in one batch holds them once", async () => {
@@ -176,6 +180,7 @@ describe("FR-071 what is read back", () => {
         effect_id: lines[0]?.effect_id,
         stream: lines[0]?.stream,
         reported: 0,
+        operation: await nameOf("pay", key),
         shard: lines[0]?.shard,
         attempt: 1,
         capability: "origin.request",

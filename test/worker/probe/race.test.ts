@@ -99,6 +99,21 @@ describe("a question that is still under way", () => {
     expect(await expectAnswer(await second, "executed")).toBe("of the second");
   });
 
+  it("about an old attempt says nothing of the one whose outcome is unknown now", async () => {
+    const gate = makeGate();
+    const { origin, key, stub } = await losePayment("seal", {
+      ask: (arrival, number) => gate.passed.then(() => committed("of the first attempt")(arrival, number)),
+    });
+    const asking = runAlarm(stub);
+    await until(() => origin.probes.length === 1);
+    const { inc, n } = await readRecord(stub);
+    expect(await stub.release("seal", { inc, n }, "status-list")).toBe("done");
+    await expectProblem(await post("/seal", key), "outcome-unknown", 502);
+    gate.open();
+    await asking;
+    expect(await readRecord(stub)).toMatchObject({ n: 2, state: "unknown", probes: 0 });
+  });
+
   it("when the executor's own large answer comes changes neither record nor rows", async () => {
     const pay = makeGate();
     const ask = makeGate();

@@ -88,7 +88,10 @@ const NO_WORDS: [name: string, words: Words][] = [
     { ask: () => new Response("<html>none</html>", { headers: { "Content-Type": "text/html" } }) },
   ],
   ["answers nothing", { ask: () => new Response("") }],
-  ["claims to have voided what it was only asked about", { ask: say({ outcome: "void" }) }],
+  [
+    "claims to have voided what it was only asked about",
+    { ask: say({ outcome: "void" }), seal: say({ outcome: "void" }) },
+  ],
   ["gives an answer of no status", { ask: say({ outcome: "committed", answer: { body: "x" } }) }],
   ["gives a field with a line feed", { ask: committed("x", [["X-A", "a\r\nSet-Cookie: b"]]) }],
   ["is silent to the seal", { ask: say({ outcome: "none" }), seal: cutLine }],
