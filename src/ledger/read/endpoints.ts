@@ -11,6 +11,8 @@ import { MissingHash, TreeReader } from "./proofs.ts";
 import { readQuery } from "./query.ts";
 
 const LIMIT_MAX = 4 * BUNDLE_LINES;
+/** What anyone may read. */
+const PUBLIC: readonly string[] = ["checkpoint", "key"];
 const NO_STORE = { "Cache-Control": "no-store" };
 
 export type LedgerDesk = {
@@ -36,7 +38,7 @@ export async function answerLedger(request: Request, desk: LedgerDesk): Promise<
   if (room !== "ledger" || more.length > 0 || (shard !== undefined && what !== "checkpoint")) return null;
   const answer = pickAnswer(what ?? "", request, url, desk, shard);
   if (answer === null) return null;
-  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
+  if (request.method !== "GET") return refuseMethod(what ?? "", request, desk);
   try {
     return await answer();
   } catch (error) {
@@ -45,9 +47,9 @@ export async function answerLedger(request: Request, desk: LedgerDesk): Promise<
 }
 
 async function answerEffects(request: Request, url: URL, desk: LedgerDesk): Promise<Response> {
-  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
   const refused = await desk.refuseStranger(request);
   if (refused !== null) return refused;
+  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
   if (desk.database === null) return refuseSinks(desk);
   const query = readEffectsQuery(url);
   if (query === null) return desk.refuse(problem("query-invalid"));
@@ -56,6 +58,12 @@ async function answerEffects(request: Request, url: URL, desk: LedgerDesk): Prom
   } catch {
     return desk.refuse(problem("ledger-unavailable"));
   }
+}
+
+/** Who may not know what an endpoint does is not told how to ask it either. */
+async function refuseMethod(what: string, request: Request, desk: LedgerDesk): Promise<Response> {
+  const refused = PUBLIC.includes(what) ? null : await desk.refuseStranger(request);
+  return refused ?? desk.refuse(problem("method-not-allowed"));
 }
 
 function pickAnswer(
