@@ -7,7 +7,7 @@ import { ask, makeUnknown } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 type Explained = Record<string, unknown> & { would: Record<string, unknown> };
-type Sample = { method?: string; target: string; headers?: string[][]; body?: string };
+type Sample = { method?: string; target: string; headers?: string[][]; body?: string; body_base64?: string };
 
 async function explain(request: Sample): Promise<Explained> {
   const response = await ask("/explain", { request: { method: "POST", ...request } }, "reader");
@@ -79,6 +79,15 @@ describe("an explanation", () => {
     await post("/pay", key);
     const { fp } = await readRecord(keyObject(String(operation)));
     expect(fingerprint).toMatchObject({ digest: fp });
+  });
+
+  it("takes the body as text or as base64, and both are one request", async () => {
+    const { body: text, ...rest } = sampleOf("pay", makeKey(), '{"amount":"\u20ac"}');
+    const bytes = String.fromCharCode(...new TextEncoder().encode(text));
+    const asText = await explain({ ...rest, body: text ?? "" });
+    const asBytes = await explain({ ...rest, body_base64: btoa(bytes) });
+    expect(asBytes.fingerprint).toEqual(asText.fingerprint);
+    expect(asBytes.fingerprint).toMatchObject({ body_bytes: 16 });
   });
 
   it("tells a settled key's replay, a reused key and an expired one", async () => {
