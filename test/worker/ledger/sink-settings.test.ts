@@ -114,6 +114,19 @@ describe.each(WITHOUT_D1.map((sinks) => [sinks] as const))("with the sinks %j", 
   });
 });
 
+const WITHOUT_D1_BUT_SOME = WITHOUT_D1.filter((sinks) => !sinks.includes("none"));
+
+it.each(WITHOUT_D1_BUT_SOME.map((sinks) => [sinks] as const))(
+  "with the sinks %j checkpoints and key are shown to anyone all the same",
+  async (sinks) => {
+    for (const path of ["ledger/key", "ledger/checkpoint", "ledger/checkpoint/1:2"]) {
+      const shown = await get(`/_oncegate/${path}`, { Authorization: null }, bindSinks(sinks));
+      expect([path, shown.status]).toEqual([path, 200]);
+      await shown.text();
+    }
+  },
+);
+
 describe("with EFFECTS_TABLE", () => {
   it.each(["all", "open"] as const)(
     "%s an unknown outcome has a row, which is closed with it",

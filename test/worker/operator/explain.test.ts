@@ -119,6 +119,21 @@ describe("an explanation", () => {
     expect((await readRecord(keyObject(retried.id))).n).toBe(1);
   });
 
+  it("says that an origin would be asked about an unknown outcome where it can be, and does not ask it", async () => {
+    stopClock();
+    for (const [route, asks] of [
+      ["probe", true],
+      ["pay", false],
+    ] as const) {
+      const { key, origin } = await makeUnknown(route);
+      const told = await explain(sampleOf(route, key));
+      expect(told).toMatchObject({ state: "unknown", would: { problem: "outcome-unknown" } });
+      expect("probe" in told).toBe(asks);
+      expect(origin.count).toBe(1);
+    }
+    expect(await explain(sampleOf("probe", makeKey()))).not.toHaveProperty("probe");
+  });
+
   it.each<[string, Sample, object]>([
     ["a target with two readings", { target: "/a/../pay" }, { problem: "target-refused", status: 400 }],
     ["no key", { target: "/pay" }, { problem: "key-missing", status: 400 }],
