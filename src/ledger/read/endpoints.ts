@@ -6,7 +6,6 @@ import { BUNDLE_LINES } from "../bounds.ts";
 import { readBundles } from "../d1-read.ts";
 import { type Epochs, FIRST_SHARD, listPlaces, listShards } from "../epochs.ts";
 import type { LedgerObjects } from "../port.ts";
-import { listEffects, readEffectsQuery } from "./effects.ts";
 import { MissingHash, TreeReader } from "./proofs.ts";
 import { readQuery } from "./query.ts";
 
@@ -33,8 +32,6 @@ export type LedgerDesk = {
 export async function answerLedger(request: Request, desk: LedgerDesk): Promise<Response | null> {
   const url = new URL(request.url);
   const [, room, what, shard, ...more] = url.pathname.slice(desk.prefix.length).split("/");
-  if (room === "operator" && what === "effects" && shard === undefined)
-    return answerEffects(request, url, desk);
   if (room !== "ledger" || more.length > 0 || (shard !== undefined && what !== "checkpoint")) return null;
   const answer = pickAnswer(what ?? "", request, url, desk, shard);
   if (answer === null) return null;
@@ -43,20 +40,6 @@ export async function answerLedger(request: Request, desk: LedgerDesk): Promise<
     return await answer();
   } catch (error) {
     return desk.refuse(problem(error instanceof MissingHash ? "not-found" : "ledger-unavailable"));
-  }
-}
-
-async function answerEffects(request: Request, url: URL, desk: LedgerDesk): Promise<Response> {
-  const refused = await desk.refuseStranger(request);
-  if (refused !== null) return refused;
-  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
-  if (desk.database === null) return refuseSinks(desk);
-  const query = readEffectsQuery(url);
-  if (query === null) return desk.refuse(problem("query-invalid"));
-  try {
-    return Response.json(await listEffects(desk.database, query), { headers: NO_STORE });
-  } catch {
-    return desk.refuse(problem("ledger-unavailable"));
   }
 }
 
