@@ -1,5 +1,6 @@
 /** What operators see of reconciliation, and how they have it run now. */
 import { type Problem, problem } from "../core/problem.ts";
+import { readFindingId } from "../core/reconcile/finding.ts";
 import type { Overview, QuarantinedRow, RunRow } from "../core/reconcile/overview.ts";
 import type { Result } from "../core/reconcile/ports.ts";
 import { refuseSinks, replyJson, writeTime } from "./json.ts";
@@ -77,6 +78,6 @@ async function describeQuarantined(
 }
 
 function placeOf(id: string): { effect_id: string; stream: string } {
-  const [effect_id = "", stream = ""] = id.split(" ");
-  return { effect_id, stream };
+  const { effect, stream } = readFindingId(id);
+  return { effect_id: effect, stream };
 }

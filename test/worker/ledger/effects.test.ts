@@ -21,9 +21,10 @@ import {
   withLedgerParts,
 } from "../support/ledger.ts";
 import { keyObject, keyring, readRecord } from "../support/object.ts";
+import { tokenOf } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
+const READER = tokenOf("reader");
 const DIGEST = "d".repeat(64);
 
 type Told = {

@@ -7,8 +7,9 @@ import { advanceClock, DAY, MINUTE, stopClock } from "../support/clock.ts";
 import { get } from "../support/gateway.ts";
 import { ledgerObject, makeDelivery, readLines, readTexts, withLedgerParts } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
+import { tokenOf } from "../support/operator.ts";
 
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
+const READER = tokenOf("reader");
 
 const PROOFS = [
   "proof?shard=1:1&index=3&size=610",

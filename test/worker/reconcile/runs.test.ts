@@ -23,12 +23,13 @@ import { linesOf } from "../support/log.ts";
 import { losePayment } from "../support/lost.ts";
 import { idOf, nameOf, readRecord } from "../support/object.ts";
 import { clearTables } from "../support/open-effects.ts";
+import { tokenOf } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 import { committed, cutLine } from "../support/probed-origin.ts";
 
 const PATH = "/_oncegate/operator/reconciliation";
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
-const OP1 = { Authorization: "Bearer op1.secret-of-op1" };
+const READER = tokenOf("reader");
+const OP1 = tokenOf("op1");
 const NOTHING = { scanned: 0, handled: 0, failed: 0 };
 
 beforeEach(async () => {
