@@ -1,13 +1,13 @@
 // Aim: what is stored and shown has the form that strangers were promised. Method: one line of every kind, made by the product itself.
 import { describe, expect, it } from "vitest";
 import { fromBase64 } from "../../../src/core/bytes.ts";
-import { advanceClock, DAY, MINUTE, settleDown, stopClock } from "../support/clock.ts";
-import { expectAnswer, get, makeKey, makeRequest, post, send } from "../support/gateway.ts";
+import { advanceClock, DAY, MINUTE, stopClock } from "../support/clock.ts";
+import { expectAnswer, get, makeKey, makeRequest, operationOf, post, send } from "../support/gateway.ts";
 import {
   ledgerObject,
   makeDelivery,
+  publish,
   readTexts,
-  runRounds,
   SHARDS,
   withLedgerParts,
 } from "../support/ledger.ts";
@@ -41,7 +41,8 @@ function expectForm(text: string, shard: string): void {
 async function tellAll(): Promise<void> {
   const origin = mockOrigin();
   const key = makeKey();
-  await expectAnswer(await post("/durable", key), "executed");
+  const answer = await post("/durable", key);
+  await expectAnswer(answer, "executed");
   await expectAnswer(await post("/durable", key), "replayed");
   const told = { effect_id: "charge", capability: "payments.charge" };
   const failed = {
@@ -58,12 +59,13 @@ async function tellAll(): Promise<void> {
     body: body.map((entry) => JSON.stringify(entry)).join("\n"),
   });
   expect(await (await send(report)).json()).toMatchObject({ recorded: 3, flagged: 1 });
+  const operations = [operationOf(answer)];
   for (const outcome of ["committed", "not-committed"]) {
     const open = await makeUnknown();
+    operations.push(open.id);
     for (const who of ["op1", "op2"] as const) await resolve(open, who, { outcome });
   }
-  await settleDown();
-  await runRounds();
+  await publish(...operations);
 }
 
 describe("an entry", () => {

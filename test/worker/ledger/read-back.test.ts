@@ -1,8 +1,8 @@
 // Aim: values are on their way back what they were on their way in. Method: keys and references that look like something else.
 import { describe, expect, it } from "vitest";
-import { settleDown, stopClock } from "../support/clock.ts";
+import { stopClock } from "../support/clock.ts";
 import { expectAnswer, get, makeRequest, operationOf, post, send } from "../support/gateway.ts";
-import { runRounds } from "../support/ledger.ts";
+import { publish } from "../support/ledger.ts";
 import { ask, tokenOf } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 
@@ -36,8 +36,7 @@ describe("FR-071 keys that look like numbers, flags and nothing", () => {
     const ids: string[] = [];
     for (const key of KEYS) ids.push(await payUnder(key));
     expect(new Set(ids).size).toBe(KEYS.length);
-    await settleDown();
-    await runRounds();
+    await publish(...ids);
 
     const path = "/_oncegate/operator/effects?capability=read.back";
     const { items } = await (await get(path, tokenOf("reader"))).json<{ items: Item[] }>();

@@ -4,7 +4,7 @@ import type { LedgerSink } from "../../../src/core/policy.ts";
 import type { Env } from "../../../src/env.ts";
 import type { LedgerParts } from "../../../src/ledger/shard/parts.ts";
 import { wire } from "../../../src/wiring.ts";
-import { advanceClock, MINUTE, settleDown, stopClock } from "../support/clock.ts";
+import { advanceClock, MINUTE, stopClock } from "../support/clock.ts";
 import {
   bindWith,
   expectAnswer,
@@ -16,7 +16,7 @@ import {
   post,
   send,
 } from "../support/gateway.ts";
-import { ledgerObject, makeDelivery, readLines, withLedgerParts } from "../support/ledger.ts";
+import { ledgerObject, makeDelivery, readLines, untilDelivered, withLedgerParts } from "../support/ledger.ts";
 import { ask, makeUnknown, resolve, tokenOf } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 import { accept, expectSigned, makeReceiver, URL_OF_RECEIVER } from "../support/receiver.ts";
@@ -136,16 +136,16 @@ describe("with EFFECTS_TABLE", () => {
       if (wiring.kind === "misconfigured") throw new Error("misconfigured");
       const { allEffects } = wiring.ledgerParts;
       expect(allEffects).toBe(table === "all");
+      const open = await makeUnknown();
+      const settled = await post("/pay", makeKey());
+      await settled.text();
       const publish = async (): Promise<void> => {
-        await settleDown();
+        for (const operation of [open.id, operationOf(settled)]) await untilDelivered(operation);
         for (const shard of ["1:0", "1:1", "1:2", "1:3"]) {
           await withLedgerParts(ledgerObject(shard), { allEffects }, (object) => object.alarm());
         }
         advanceClock(MINUTE);
       };
-      const open = await makeUnknown();
-      const settled = await post("/pay", makeKey());
-      await settled.text();
       await publish();
       const list = async (query: string): Promise<Record<string, unknown>[]> => {
         const response = await get(`/_oncegate/operator/effects?limit=1000${query}`, tokenOf("reader"));

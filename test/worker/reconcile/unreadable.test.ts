@@ -1,7 +1,7 @@
 // Aim: a record that this version can't read is reported and left alone, and holds up nobody else. Method: one such record among sound ones.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
-import { advanceClock, MINUTE, settleDown, stopClock } from "../support/clock.ts";
+import { advanceClock, MINUTE, stopClock } from "../support/clock.ts";
 import {
   expectAnswer,
   expectProblem,
@@ -12,7 +12,7 @@ import {
   post,
   send,
 } from "../support/gateway.ts";
-import { runRounds } from "../support/ledger.ts";
+import { publish } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
 import { losePayment } from "../support/lost.ts";
 import { expectNoTraces, keyObject, readRecord, replaceRecord, runAlarm } from "../support/object.ts";
@@ -40,8 +40,7 @@ describe("FR-037 with probe: a record that can't be read", () => {
     const before = await losePayment("seal", {});
     const bad = await losePayment("seal", {});
     const behind = await losePayment("seal", { ask: committed("paid") });
-    await settleDown();
-    await runRounds();
+    await publish(...[before, bad, behind].map(({ operation }) => operation));
     await replaceRecord(bad.stub, (record) => ({ ...record, v: 999 }));
     advanceClock(2 * MINUTE);
     expect(await run()).toMatchObject({ ended: "finished", scanned: 3, handled: 2, failed: 1 });
@@ -49,8 +48,7 @@ describe("FR-037 with probe: a record that can't be read", () => {
     const lines = linesOf("reconciliation-finding-failed");
     expect(lines).toMatchObject([{ code: "unavailable" }]);
 
-    await settleDown();
-    await runRounds();
+    await publish(before.operation, behind.operation);
     for (let runs = 0; runs < 2; runs++) {
       advanceClock(2 * MINUTE);
       expect(await run()).toMatchObject({ ended: "finished", scanned: 1, failed: 1 });
@@ -67,11 +65,11 @@ describe("FR-037 with probe: a record that can't be read", () => {
   it("is not purged, says so at each alarm, and another key's purge goes on", async () => {
     const origin = mockOrigin();
     const [bad, good] = [makeKey(), makeKey()];
-    const objects = [];
-    for (const key of [bad, good]) objects.push(keyObject(operationOf(await post("/short", key))));
-    const [badObject, goodObject] = objects;
+    const operations: string[] = [];
+    for (const key of [bad, good]) operations.push(operationOf(await post("/short", key)));
+    await publish(...operations);
+    const [badObject, goodObject] = operations.map(keyObject);
     if (badObject === undefined || goodObject === undefined) throw new Error("two keys make two objects");
-    await settleDown();
     await replaceRecord(badObject, (record) => ({ ...record, state: "paused" }));
     advanceClock(MINUTE);
     for (const object of [badObject, goodObject, badObject]) await runAlarm(object);
