@@ -10,6 +10,8 @@ import { MissingHash, TreeReader } from "./proofs.ts";
 import { readQuery } from "./query.ts";
 
 const LIMIT_MAX = 4 * BUNDLE_LINES;
+/** What anyone may read. */
+const PUBLIC: readonly string[] = ["checkpoint", "key"];
 const NO_STORE = { "Cache-Control": "no-store" };
 
 export type LedgerDesk = {
@@ -33,12 +35,18 @@ export async function answerLedger(request: Request, desk: LedgerDesk): Promise<
   if (room !== "ledger" || more.length > 0 || (shard !== undefined && what !== "checkpoint")) return null;
   const answer = pickAnswer(what ?? "", request, url, desk, shard);
   if (answer === null) return null;
-  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
+  if (request.method !== "GET") return refuseMethod(what ?? "", request, desk);
   try {
     return await answer();
   } catch (error) {
     return desk.refuse(problem(error instanceof MissingHash ? "not-found" : "ledger-unavailable"));
   }
+}
+
+/** Who may not know what an endpoint does is not told how to ask it either. */
+async function refuseMethod(what: string, request: Request, desk: LedgerDesk): Promise<Response> {
+  const refused = PUBLIC.includes(what) ? null : await desk.refuseStranger(request);
+  return refused ?? desk.refuse(problem("method-not-allowed"));
 }
 
 function pickAnswer(

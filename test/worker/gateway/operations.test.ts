@@ -1,7 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
 import { Waiters } from "../../../src/key/waiters.ts";
+import { noLedger } from "../../../src/ledger/none.ts";
 import { advanceClock, HOUR, SECOND, START, stopClock, stopTimers, until } from "../support/clock.ts";
 import { expectAnswer, expectProblem, get, makeKey, operationOf, post } from "../support/gateway.ts";
+import { keyObject, withParts } from "../support/object.ts";
 import { makeGate, mockOrigin } from "../support/origin.ts";
 
 const look = (operation: string, headers: Record<string, string | null> = {}): Promise<Response> =>
@@ -37,6 +39,21 @@ describe("the state of an operation", () => {
       ],
     });
     expect(origin.count).toBe(1);
+  });
+
+  it("has how many of its entries the ledger has, and nothing of it where no ledger is kept", async () => {
+    stopClock();
+    mockOrigin();
+    const operation = operationOf(await post("/pay", makeKey()));
+    const isDelivered = async (): Promise<boolean> => {
+      const { ledger } = await (await look(operation)).json<{ ledger: { seq: number; delivered: number } }>();
+      expect(ledger.seq).toBe(2);
+      return ledger.delivered === 2;
+    };
+    await until(isDelivered);
+    await withParts(keyObject(operation), { ledger: noLedger }, async (object) => {
+      expect(await object.look(0)).toMatchObject({ kind: "found", status: { ledger: null } });
+    });
   });
 
   it.each<[string, Record<string, string | null>]>([

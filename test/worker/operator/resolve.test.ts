@@ -41,6 +41,15 @@ describe("a resolution", () => {
     expect(open.origin.count).toBe(1);
   });
 
+  it("may give the answer's bytes in base64", async () => {
+    const open = await makeUnknown();
+    const answer = { status: 200, headers: [["Content-Type", "image/x"]], body_base64: "AP+A" };
+    for (const who of ["op1", "op2"] as const) await resolve(open, who, { outcome: "committed", answer });
+    const replay = await post("/pay", open.key);
+    expect([...new Uint8Array(await replay.arrayBuffer())]).toEqual([0, 255, 128]);
+    expect([replay.status, replay.headers.get("Content-Type")]).toEqual([200, "image/x"]);
+  });
+
   it("that nothing happened lets the next try run", async () => {
     const open = await makeUnknown();
     await expectStatus(await resolve(open, "op1", NOT), 202);
