@@ -69,7 +69,13 @@ async function deliver(access: LedgerAccess, delivery: Delivery): Promise<Acknow
       // The log has less than it had acknowledged: what is missing was let go of, so nobody can send it again.
       access.report("ledger-gap", { shard, stream: delivery.stream, held: appended.seq });
       return { kind: "failed" };
-    case "ahead":
+    case "ahead": {
+      // The log has these and more: the last entry of a record that was not wiped after it had been told. What is told next,
+      // that entry again, is compared with what is there.
+      const last = delivery.lines.at(-1);
+      const seq = delivery.first + delivery.lines.length - 1;
+      return last === undefined ? { kind: "failed" } : { kind: "held", seq, head: last.hash };
+    }
     case "frozen":
     case "misplaced":
     case "failed":

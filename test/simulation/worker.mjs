@@ -1,0 +1,90 @@
+/**
+ * One process of a simulation. It is told what to do in its arguments, as JSON, and answers in lines of JSON on its standard output:
+ * `{ job: "run", from, to, step }` runs seeds; `{ job: "mutants", names, seed, most }` looks for the death of each;
+ * `{ job: "show", seed, without, ... }` prints one run; `{ job: "shrink", seed }` makes one small.
+ */
+import { prepareMutant } from "./load.mjs";
+import { MUTANTS } from "./mutants/list.mjs";
+
+const ANSWER_EVERY = 500;
+const VIOLATIONS_MAX = 10;
+
+const [{ openSimulator, emptyTally, count, SHARE }, { shrink }] = await Promise.all([
+  import("./simulate.ts"),
+  import("./shrink.ts"),
+]);
+const task = JSON.parse(process.argv[2] ?? "{}");
+
+function say(message) {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+async function openProduct(mutant) {
+  const query = mutant === null ? "" : `?mutant=${encodeURIComponent(mutant)}`;
+  const { deployment } = await import(`./world/deployment.ts${query}`);
+  return openSimulator(deployment);
+}
+
+/** Promises are carried to their end by hand, which works only from outside of any promise. */
+function outside(act) {
+  return new Promise((resolve, reject) => {
+    setImmediate(() => {
+      try {
+        resolve(act());
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+}
+
+async function runSeeds({ seeds, mutant }) {
+  const simulator = await openProduct(mutant ?? null);
+  for (let at = 0; at < seeds.length; ) {
+    const tally = emptyTally();
+    await outside(() => {
+      const end = Math.min(at + ANSWER_EVERY, seeds.length);
+      for (; at < end && tally.violations.length < VIOLATIONS_MAX; at++) count(tally, simulator.run(seeds[at]));
+    });
+    say({ kind: "tally", tally });
+    if (tally.violations.length >= VIOLATIONS_MAX) return;
+  }
+}
+
+/** A mutant dies at the first history that is judged wrong. */
+async function hunt({ names, seed, most }) {
+  for (const name of names) {
+    const mutant = MUTANTS.find((one) => one.name === name);
+    if (mutant === undefined) throw new Error(`no mutant is called ${name}`);
+    prepareMutant(mutant);
+    const simulator = await openProduct(name);
+    const death = await outside(() => {
+      for (let i = 0; i < most; i++) {
+        const { violation } = simulator.run(seed + i);
+        if (violation !== null) return { history: i + 1, seed: seed + i, ...violation };
+      }
+      return null;
+    });
+    say({ kind: "hunted", name, death });
+  }
+}
+
+async function show({ seed, mutant, without, factor, clients, ledger, isTraced }) {
+  if (mutant !== null) prepareMutant(MUTANTS.find(({ name }) => name === mutant));
+  const simulator = await openProduct(mutant);
+  const damping = { without: new Set(without), factor };
+  const share = { clients: clients ?? SHARE.clients, ledger: ledger ?? SHARE.ledger };
+  const trace = isTraced ? (text) => process.stdout.write(`${text}\n`) : undefined;
+  const { history, violation } = await outside(() => simulator.run(seed, { damping, share, trace }));
+  say({ kind: "shown", violation, events: history.events, digest: history.digest, rows: history.rows.length });
+}
+
+async function makeSmall({ seed, mutant }) {
+  if (mutant !== null) prepareMutant(MUTANTS.find(({ name }) => name === mutant));
+  const simulator = await openProduct(mutant);
+  const small = await outside(() => shrink(simulator, seed));
+  say({ kind: "small", small: small && { ...small, without: [...small.damping.without], factor: small.damping.factor } });
+}
+
+const JOBS = { run: runSeeds, mutants: hunt, show, shrink: makeSmall };
+await JOBS[task.job](task);
