@@ -1,24 +1,105 @@
-/** Faults in who may change a record. */
+/** Faults in who may change a record, and in what a later life may know of an earlier one. */
+const CLOSE = "src/core/close.ts";
+const FENCE = `if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });`;
+const UNFENCED = `if (record.state === "absent") return stay(record, { kind: "fenced" });`;
+
 export const FENCING = [
   {
     name: "a settle is not fenced",
-    by: ["I3", "I11"],
+    layer: "core",
     changes: [
       {
-        file: "src/core/close.ts",
+        file: CLOSE,
         from: `if (!isSameToken(event.token, record)) return stay(late(record, event, t), { kind: "fenced" });`,
         to: "",
       },
     ],
   },
   {
-    name: "a lapsed lease grants again",
-    by: ["I1"],
+    name: "a report is not fenced",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `reason: UnknownReason, t: number): Decision {\n  ${FENCE}`,
+        to: `reason: UnknownReason, t: number): Decision {\n  ${UNFENCED}`,
+      },
+    ],
+  },
+  {
+    name: "a probe of an old attempt is believed",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `const { token, verdict, jitter } = event;\n  ${FENCE}`,
+        to: `const { token, verdict, jitter } = event;\n  ${UNFENCED}`,
+      },
+    ],
+  },
+  {
+    name: "tokens start again after a purge",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "{ inc: randomHex(), effect: randomHex()",
+        to: `{ inc: "0".repeat(32), effect: randomHex()`,
+      },
+    ],
+  },
+  {
+    name: "a later attempt keeps the effect's id",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/transition.ts",
+        from: "  const { effect } = fresh;\n  return grant(",
+        to: "  const { effect } = record;\n  return grant(",
+      },
+    ],
+  },
+  {
+    name: "the nonce of another caller gets the grant",
+    layer: "core",
     changes: [
       {
         file: "src/core/step.ts",
-        from: `record.state === "released" || (record.state === "unknown" && record.terms.onCrash === "retry")`,
-        to: `record.state === "released" || record.state === "unknown"`,
+        from: `if (record.state === "in-flight" && record.nonce === nonce) return repeat(record, t);`,
+        to: `if (record.state === "in-flight") return repeat(record, t);`,
+      },
+    ],
+  },
+  {
+    name: "a repeated call runs beside the one that is running",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "answer.repeated && this.#keeper.running.has(answer.grant.token)",
+        to: "answer.repeated && this.#keeper.running.has(answer.grant.token) && operation.nonce === \"\"",
+      },
+    ],
+  },
+  {
+    name: "a record's time follows a clock that is turned back",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/step.ts",
+        from: `before.state === "absent" ? now : Math.max(before.t, now);`,
+        to: "now;",
+      },
+    ],
+  },
+  {
+    name: "a lease is renewed without limit",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/step.ts",
+        from: "const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);",
+        to: "const leaseUntil = t + record.terms.leaseMs;",
       },
     ],
   },

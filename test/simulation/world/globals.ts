@@ -2,6 +2,7 @@
  * The globals that the product's code calls, answered by the run that is under way: time, timers, chance, digests, messages. Put in place
  * once in a process that does nothing else.
  */
+import { SimAbortController, SimHeaders } from "./fields.ts";
 import { SimRequest, SimResponse } from "./http.ts";
 import type { Random } from "./random.ts";
 import type { Scheduler, Task } from "./scheduler.ts";
@@ -72,12 +73,16 @@ function timeOut(ms: number): AbortSignal {
 }
 
 export function replaceGlobals(): void {
+  // Errors are values here, and where one was made nobody asks.
+  Error.stackTraceLimit = 0;
   const others: Record<string, unknown> = {
     setTimeout: startTimer,
     clearTimeout: stopTimer,
     setInterval: undefined,
     scheduler: { wait },
     fetch: (url: string, init: RequestInit) => underWay().fetch(url, init),
+    AbortController: SimAbortController,
+    Headers: SimHeaders,
     Request: SimRequest,
     Response: SimResponse,
     crypto: { subtle, DigestStream, getRandomValues: fill, randomUUID: makeUuid },

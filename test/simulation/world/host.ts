@@ -93,6 +93,7 @@ export class Instance extends Process {
 
   /** The handler of the alarm has ended: that none stands is made durable, unless it has set another one. */
   settleAlarm(): void {
+    if (!this.isAlive || this.isFenced) return;
     if (this.storage.image.alarm !== this.#host.durable.alarm) this.#flushSoon();
     else this.#host.plan();
   }
@@ -272,7 +273,7 @@ export class Host {
         },
         () => {
           instance.isRinging = false;
-          this.ring(scheduler.now + 2_000);
+          if (instance.isAlive && !instance.isFenced) this.ring(scheduler.now + 2_000);
         },
       );
     });

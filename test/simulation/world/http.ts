@@ -3,7 +3,8 @@
  * rest of a simulated call.
  */
 
-type Fields = HeadersInit | readonly (readonly [string, string])[] | undefined;
+import { type FieldsInit, SimHeaders } from "./fields.ts";
+
 type Content = Uint8Array | ReadableStream<Uint8Array> | string | null | undefined;
 
 /** A body of bytes, read as a stream only where somebody asks for a reader. */
@@ -50,11 +51,11 @@ export async function readAll(body: ByteBody | ReadableStream<Uint8Array> | null
 }
 
 class Message {
-  readonly headers: Headers;
+  readonly headers: SimHeaders;
   readonly body: ByteBody | ReadableStream<Uint8Array> | null;
 
-  constructor(content: Content, fields: Fields) {
-    this.headers = new Headers(fields as HeadersInit);
+  constructor(content: Content, fields: FieldsInit) {
+    this.headers = new SimHeaders(fields);
     this.body = bodyOf(content);
   }
 
@@ -70,7 +71,7 @@ export class SimRequest extends Message {
   readonly url: string;
   readonly method: string;
 
-  constructor(url: string, init: { method: string; headers?: Fields; body?: Content }) {
+  constructor(url: string, init: { method: string; headers?: FieldsInit; body?: Content }) {
     super(init.body, init.headers);
     this.url = url;
     this.method = init.method;
@@ -80,7 +81,7 @@ export class SimRequest extends Message {
 export class SimResponse extends Message {
   readonly status: number;
 
-  constructor(content: Content, init: { status?: number; headers?: Fields } = {}) {
+  constructor(content: Content, init: { status?: number; headers?: FieldsInit } = {}) {
     super(content, init.headers);
     const status = init.status ?? 200;
     const isBodiless = status === 204 || status === 205 || status === 304;

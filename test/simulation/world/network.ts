@@ -1,5 +1,6 @@
 /** Lines between isolates: calls of objects and their answers, requests to the origin. Any message can be late, lost or answered in vain. */
 import type { Injector } from "./faults.ts";
+import type { FieldsInit } from "./fields.ts";
 import { Crash, type Answer, type Host } from "./host.ts";
 import { carryResponse, SimRequest, SimResponse } from "./http.ts";
 import type { Origin, Sent, Wire } from "./origin.ts";
@@ -165,7 +166,7 @@ export class Network {
 }
 
 function sentOf(url: string, init: RequestInit): Sent {
-  const { method = "GET", headers, body } = init as { method?: string; headers?: HeadersInit; body?: Uint8Array };
+  const { method = "GET", headers, body } = init as { method?: string; headers?: FieldsInit; body?: Uint8Array };
   const request = new SimRequest(url, { method, headers, body });
   return { url, method, headers: request.headers, body: body ?? new Uint8Array() };
 }

@@ -5,11 +5,12 @@
 import { hash } from "node:crypto";
 import type { Datum } from "../check/history.ts";
 import type { Injector } from "./faults.ts";
+import type { SimHeaders } from "./fields.ts";
 import { SimResponse } from "./http.ts";
 import type { Random } from "./random.ts";
 import { Process, type Scheduler } from "./scheduler.ts";
 
-export type Sent = { url: string; method: string; headers: Headers; body: Uint8Array };
+export type Sent = { url: string; method: string; headers: SimHeaders; body: Uint8Array };
 
 type Reply = { status: number; headers: [string, string][]; body: string };
 

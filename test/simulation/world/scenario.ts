@@ -29,6 +29,7 @@ export const PAUSE_MS_MAX = 300 * SECOND;
 const ORIGIN_DELAY_MS = 900 * SECOND;
 
 export function drawScenario(random: Random, base: RoutePolicy, share: { ledger: number; clients: number }): Scenario {
+  const isLarge = random.chance(0.3);
   const probing = random.pick(["none", "sealed", "sealed", "observed"] as const);
   const onCrash = random.chance(0.25) ? "retry" : "hold";
   const timing = drawTiming(random);
@@ -57,9 +58,9 @@ export function drawScenario(random: Random, base: RoutePolicy, share: { ledger:
   const hasLedger = random.chance(share.ledger);
   return {
     policies: [first, second],
-    clients: random.between(1, share.clients),
-    keys: random.pick([1, 1, 1, 2]),
-    callsPerClient: random.between(2, 9),
+    clients: random.between(1, isLarge ? share.clients : Math.min(2, share.clients)),
+    keys: isLarge ? random.pick([1, 1, 2]) : 1,
+    callsPerClient: isLarge ? random.between(3, 9) : random.between(1, 4),
     healAt: random.between(10, random.pick([60, 200, 600])) * SECOND,
     shards: random.pick([1, 2]),
     hasLedger,

@@ -9,6 +9,19 @@ const drain = (process as unknown as { _tickCallback: () => void })._tickCallbac
 /** Milliseconds by which a machine's clock is ahead of true time. */
 export type Clock = { offset: number };
 
+const numbers = new Map<string, number>();
+
+/** A number that follows from the text alone. */
+function numberOf(text: string): number {
+  let number = numbers.get(text);
+  if (number === undefined) {
+    number = 0;
+    for (let i = 0; i < text.length; i++) number = Math.imul(number ^ text.charCodeAt(i), 16_777_619);
+    if (numbers.size < 10_000) numbers.set(text, number);
+  }
+  return number;
+}
+
 export class Process {
   readonly name: string;
   readonly clock: Clock;
@@ -102,11 +115,8 @@ export class Scheduler {
   }
 
   #note(task: Task): void {
-    let digest = this.digest ^ task.at;
-    for (const text of [task.process.name, task.label]) {
-      for (let i = 0; i < text.length; i++) digest = Math.imul(digest ^ text.charCodeAt(i), 16_777_619);
-    }
-    this.digest = digest;
+    const what = (numberOf(task.process.name) << 16) ^ numberOf(task.label);
+    this.digest = Math.imul(Math.imul(this.digest ^ task.at, 16_777_619) ^ what, 16_777_619);
     this.#onEvent?.(task);
   }
 

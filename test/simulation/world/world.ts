@@ -3,6 +3,7 @@ import type { Datum, History, LedgerView, Left, Row, Shown } from "../check/hist
 import { Client } from "./client.ts";
 import type { Base, Deployment, Front, Surroundings } from "./deployment.ts";
 import { type Deed, drawSwarm, Injector, type Damping } from "./faults.ts";
+import { type FieldsInit, SimHeaders } from "./fields.ts";
 import { START, startRun } from "./globals.ts";
 import { Host, type HostParts, type Instance } from "./host.ts";
 import { SimResponse, type SimRequest } from "./http.ts";
@@ -139,7 +140,7 @@ export class World {
   }
 
   async #askRights(_url: string, init: RequestInit): Promise<unknown> {
-    const isAllowed = new Headers(init.headers).get("cookie") === "right=yes";
+    const isAllowed = new SimHeaders(init.headers as FieldsInit).get("cookie") === "right=yes";
     return new SimResponse(null, { status: isAllowed ? 200 : 403 });
   }
 
@@ -416,7 +417,7 @@ export class World {
     const [client] = this.#clients;
     if (client === undefined) return;
     for (let key = 0; key < this.#scenario.keys; key++) {
-      for (const after of [from + 5_000, from + 60_000, from + 1_400 * SECOND]) {
+      for (const after of [from + 5_000, from + 60_000]) {
         this.#scheduler.after(after, client.process, "tail", () => client.call(`k${key}`, key * 10, () => undefined));
       }
     }
