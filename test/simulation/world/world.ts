@@ -408,7 +408,7 @@ export class World {
     // Whoever has lost an alarm is found by the next access, and a record that could not be read is looked at again after an hour;
     // all others have to come to rest by themselves.
     const mayRest = !["alarm lost", "record of the future"].some((name) => this.#marks.has(name));
-    const from = mayRest ? RESTED_MS : PAUSE_MS_MAX;
+    const tail = mayRest ? [RESTED_MS + 5_000, RESTED_MS + 60_000] : [PAUSE_MS_MAX + 5_000, RESTED_MS + 60_000];
     if (mayRest) {
       this.#scheduler.after(RESTED_MS, OUTSIDE, "rested", () => {
         this.#rested = this.#readLeft();
@@ -417,7 +417,7 @@ export class World {
     const [client] = this.#clients;
     if (client === undefined) return;
     for (let key = 0; key < this.#scenario.keys; key++) {
-      for (const after of [from + 5_000, from + 60_000]) {
+      for (const after of tail) {
         this.#scheduler.after(after, client.process, "tail", () => client.call(`k${key}`, key * 10, () => undefined));
       }
     }
