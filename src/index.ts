@@ -4,4 +4,5 @@
  */
 export type { Config, RoutePolicy } from "./core/policy.ts";
 export type { Env } from "./env.ts";
+export { type MemoryLeases, makeMemoryLeases } from "./reconcile/memory.ts";
 export { default, KeyObject, QuotaObject } from "./worker.ts";

@@ -1,14 +1,26 @@
 /** What wrangler deploys. Wires ports and decides nothing. */
-import { problem } from "./core/problem.ts";
+import { OPERATOR_RUN_MS_MAX, RUN_MS_MAX } from "./core/limits.ts";
+import type { KeyPort } from "./core/ports.ts";
+import { type Problem, problem } from "./core/problem.ts";
 import type { Env } from "./env.ts";
+import { discard, readRequestBody } from "./gateway/admission/body.ts";
+import { explainSample } from "./gateway/explain/explain.ts";
+import { nameKey } from "./gateway/explain/name-key.ts";
+import { readOperationId, writeOperationId } from "./gateway/operation-id.ts";
 import { replyProblem } from "./gateway/reply.ts";
 import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
+import { readOverview, scanStale } from "./ledger/d1-findings.ts";
+import { openLeases } from "./ledger/d1-lease.ts";
 import { answerLedger, type LedgerDesk } from "./ledger/read/endpoints.ts";
+import { listOpenKeys } from "./ledger/read/open-keys.ts";
 import { LedgerObjectShell } from "./ledger/shard/ledger-object.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
+import type { OperatorDesk } from "./operator/desk.ts";
 import { answerOperator, refuseStranger } from "./operator/endpoints.ts";
+import type { ReconciliationAccess, ReconciliationDesk } from "./operator/reconciliation.ts";
+import { reconcileStale, STALE_EFFECTS, type StaleParts } from "./reconcile/stale-effects.ts";
 import { nameOf, report } from "./report.ts";
 import { type Sound, type Wiring, wire, wired } from "./wiring.ts";
 
@@ -50,14 +62,15 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     gateway: wiring.gateway,
     keys,
     isDatabaseUp: () => isDatabaseUp(env.DB),
-    operator: (asked) => answerOperator(asked, deskOf(wiring)),
+    operator: (asked) => answerOperator(asked, deskOf(wiring, keys, ctx)),
     ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),
   });
 }
 
 function ledgerDeskOf(wiring: Sound, env: Env): LedgerDesk {
   const { gateway, config, ledgerParts } = wiring;
-  const desk = deskOf(wiring);
+  const { operators } = config.secrets;
+  const refuse = (refusal: Problem): Response => replyProblem(refusal, gateway.prefix, null);
   return {
     prefix: gateway.prefix,
     name: config.ledger.name,
@@ -65,21 +78,78 @@ function ledgerDeskOf(wiring: Sound, env: Env): LedgerDesk {
     sinks: config.ledger.sinks,
     objects: env.LEDGERS,
     database: ledgerParts.database,
-    refuseStranger: (request) => refuseStranger(request, desk, "read"),
-    refuse: desk.refuse,
+    refuseStranger: (request) => refuseStranger(request, { operators, refuse }, "read"),
+    refuse,
   };
 }
 
-function deskOf(wiring: Sound): Parameters<typeof answerOperator>[1] {
-  const { gateway, config, isolate } = wiring;
+function reconciliationDeskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): ReconciliationDesk {
+  const { gateway, config, ledgerParts } = wiring;
+  const { database } = ledgerParts;
+  return {
+    sinks: config.ledger.sinks,
+    access: database === null ? null : accessOf(database, keys, ctx),
+    operationId: (name) => writeOperationId(name, gateway.keyring),
+    refuse: (refusal) => replyProblem(refusal, gateway.prefix, null),
+  };
+}
+
+function accessOf(database: D1Database, keys: KeyPort, ctx: ExecutionContext): ReconciliationAccess {
+  return {
+    read: () => readOverview(database, STALE_EFFECTS, Date.now()),
+    run: (startedBy) => {
+      const abort = AbortSignal.timeout(OPERATOR_RUN_MS_MAX);
+      const run = reconcileStale(stalePartsOf(database, keys), startedBy, abort);
+      // An operator who leaves ends nothing: the lease is given back.
+      ctx.waitUntil(run);
+      return run;
+    },
+  };
+}
+
+function stalePartsOf(database: D1Database, keys: KeyPort): StaleParts {
+  return {
+    leases: openLeases(database),
+    scan: (after, staleBefore, limit) => scanStale(database, STALE_EFFECTS, after, staleBefore, limit),
+    keys,
+    report,
+  };
+}
+
+/** The cron. Where D1 is no sink nobody knows which effects are open, and there is nothing to do. */
+async function reconcileByCron(_event: ScheduledController, env: Env, ctx: ExecutionContext): Promise<void> {
+  const wiring = await soundWiring(env);
+  const { database } = wiring.ledgerParts;
+  if (database === null) return;
+  const keys = openKeyPort(env.KEYS, wiring.origin, report, (work) => ctx.waitUntil(work));
+  await reconcileStale(stalePartsOf(database, keys), "cron", AbortSignal.timeout(RUN_MS_MAX));
+}
+
+function deskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDesk {
+  const { gateway, config, isolate, ledgerParts } = wiring;
+  const { keyring, prefix } = gateway;
+  const { database } = ledgerParts;
   return {
     operators: config.secrets.operators,
-    prefix: gateway.prefix,
+    operatorsRequired: config.operatorsRequired,
+    prefix,
     readMetrics: () => ({ isolate, answers: gateway.counters.read(), cacheBytes: gateway.cache.bytes }),
-    refuse: (refusal) => replyProblem(refusal, gateway.prefix, null),
+    refuse: (refusal) => replyProblem(refusal, prefix, null),
+    reconciliation: reconciliationDeskOf(wiring, keys, ctx),
+    keys,
+    sinks: config.ledger.sinks,
+    listOpenKeys: database === null ? null : (query) => listOpenKeys(database, query),
+    writeId: (name) => writeOperationId(name, keyring),
+    readId: (id) => readOperationId(id, keyring),
+    streamOf: (name, inc) => keyring.stream(name, inc),
+    readBody: readRequestBody,
+    discard: (request) => discard(request.body),
+    nameKey: (query) => nameKey(query, gateway),
+    explain: (sample) => explainSample(sample, gateway, keys),
   };
 }
 
 export default {
   fetch: serve,
+  scheduled: reconcileByCron,
 } satisfies ExportedHandler<Env>;

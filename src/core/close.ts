@@ -2,7 +2,7 @@
  * The events that close an attempt or try to: settle, report, release, probe, operators, and the ledger's acknowledgement.
  * Everything here is fenced: a token that is not the current one changes no state.
  */
-import type { Evidence, UnknownReason } from "./entry.ts";
+import type { Closer, Evidence, Operators, UnknownReason } from "./entry.ts";
 import { type Decision, type Event, stay, type Verdict } from "./event.ts";
 import { OUTBOX_ENTRIES_MAX } from "./limits.ts";
 import {
@@ -11,6 +11,7 @@ import {
   type KeyRecord,
   type LiveRecord,
   type Outcome,
+  type Said,
   type Token,
   undelivered,
 } from "./record.ts";
@@ -28,6 +29,10 @@ import {
 type Settle = Extract<Event, { do: "settle" }>;
 type Probed = Extract<Event, { do: "probed" }>;
 type Acknowledge = Extract<Event, { do: "acknowledge" }>;
+type Resolve = Extract<Event, { do: "resolve" }>;
+
+const EXECUTOR: Closer = { actor: "executor" };
+const PROBE: Closer = { actor: "probe" };
 
 /** T9: the answer of the current attempt is welcome in flight and in unknown alike. T9b, T9c: anything else changes nothing. */
 export function settle(record: KeyRecord, event: Settle, t: number): Decision {
@@ -37,7 +42,7 @@ export function settle(record: KeyRecord, event: Settle, t: number): Decision {
   switch (record.state) {
     case "in-flight":
     case "unknown":
-      return stay(toSettled(record, answer, "executor", t), { kind: "done" });
+      return stay(toSettled(record, answer, EXECUTOR, t), { kind: "done" });
     case "settled":
       if (isSameAnswer(record.answer, answer)) return stay(record, { kind: "done" });
       return stay(contradiction(record, answer, t), { kind: "fenced" });
@@ -66,7 +71,7 @@ export function release(record: KeyRecord, token: Token, evidence: Evidence, t: 
   switch (record.state) {
     case "in-flight":
     case "unknown":
-      return stay(toReleased(record, evidence, "executor", t), { kind: "done" });
+      return stay(toReleased(record, evidence, EXECUTOR, t), { kind: "done" });
     case "released":
       return stay(record, { kind: "done" });
     case "settled":
@@ -82,12 +87,12 @@ export function probed(record: KeyRecord, event: Probed, t: number): Decision {
   const delayMs = record.terms.probeDelayMs;
   switch (verdict.kind) {
     case "committed":
-      return stay(toSettled(record, verdict.answer, "probe", t), { kind: "done" });
+      return stay(toSettled(record, verdict.answer, PROBE, t), { kind: "done" });
     case "none":
-      if (verdict.sealed) return stay(toReleased(record, "sealed-none", "probe", t), { kind: "done" });
+      if (verdict.sealed) return stay(toReleased(record, "sealed-none", PROBE, t), { kind: "done" });
       // An executor may dispatch until its outcome is unknown, and the origin may be slow to begin: both lie before `since + delayMs`.
       if (delayMs !== null && record.since + delayMs <= t - verdict.ageMs) {
-        return stay(toReleased(record, "observed-none", "probe", t), { kind: "done" });
+        return stay(toReleased(record, "observed-none", PROBE, t), { kind: "done" });
       }
       return stay(probeAgain(record, jitter, t), { kind: "done" });
     case "silent":
@@ -104,30 +109,59 @@ function disagreement(
   if (record.state === "settled" && verdict.kind === "none" && verdict.sealed) {
     return contradiction(record, { kind: "lost" }, t);
   }
-  if (record.state === "released" && verdict.kind === "committed")
-    return contradiction(record, verdict.answer, t);
-  return record;
+  if (verdict.kind !== "committed" || !isNews(record, verdict.answer)) return record;
+  return contradiction(record, verdict.answer, t);
 }
 
 /** T23: different people have to say the same of the same effect. */
-export function resolve(record: KeyRecord, event: Extract<Event, { do: "resolve" }>, t: number): Decision {
-  if (record.state !== "unknown" || record.effect !== event.effect) return stay(record, { kind: "stale" });
-  const actor = `operator:${event.operator}` as const;
+export function resolve(record: KeyRecord, event: Resolve, t: number): Decision {
+  if (record.state === "absent" || record.effect !== event.effect) return stay(record, { kind: "stale" });
+  const by: Operators = { actor: `operator:${event.operator}`, ...event.grounds };
+  if (isResolvedSo(record, event.outcome)) return stay(record, { kind: "done" });
+  if (record.state !== "unknown") return stay(objection(record, event.outcome, by, t), { kind: "stale" });
   const earlier = record.proposal;
-  const agreed =
-    earlier.by === "operators" && isSameOutcome(earlier.outcome, event.outcome) ? earlier.operators : [];
-  const isRepeat = agreed.includes(event.operator);
-  const operators = isRepeat ? agreed : [...agreed, event.operator];
+  const agreed = earlier.by === "operators" && isSameOutcome(earlier.outcome, event.outcome) ? earlier : null;
+  const isRepeat = agreed?.operators.includes(event.operator) ?? false;
+  const operators = [...(agreed?.operators ?? []), ...(isRepeat ? [] : [event.operator])];
+  const { outcome } = event;
   if (operators.length < event.operatorsRequired) {
     if (isRepeat) return stay(record, { kind: "proposed" });
     if (undelivered(record) >= OUTBOX_ENTRIES_MAX) return stay(record, { kind: "full" });
-    return stay(toProposed(record, { by: "operators", operators, outcome: event.outcome }, actor, t), {
-      kind: "proposed",
-    });
+    const grounds = [...(agreed?.grounds ?? []), event.grounds];
+    const proposal = { by: "operators", operators, grounds, outcome: saidOf(outcome) } as const;
+    return stay(toProposed(record, proposal, by, t), { kind: "proposed" });
   }
-  return event.outcome.kind === "committed"
-    ? stay(toSettled(record, event.outcome.answer, actor, t), { kind: "done" })
-    : stay(toReleased(record, "operator", actor, t), { kind: "done" });
+  return outcome.kind === "committed"
+    ? stay(toSettled(record, outcome.answer, by, t), { kind: "done" })
+    : stay(toReleased(record, "operator", by, t), { kind: "done" });
+}
+
+/** Operators have resolved it the same way: the call that did it may come again. */
+function isResolvedSo(record: LiveRecord, outcome: Outcome): boolean {
+  if (record.state === "released") return record.evidence === "operator" && outcome.kind === "not-committed";
+  if (record.state !== "settled" || outcome.kind !== "committed") return false;
+  return record.actor.startsWith("operator:") && isSameAnswer(record.answer, outcome.answer);
+}
+
+/** The first truth has been accepted. An operator who says otherwise changes nothing, and somebody has to look. */
+function objection(
+  record: Exclude<LiveRecord, { state: "unknown" }>,
+  outcome: Outcome,
+  by: Operators,
+  t: number,
+): LiveRecord {
+  if (record.state === "settled" && outcome.kind === "not-committed") {
+    return contradiction(record, { kind: "lost" }, t, by);
+  }
+  if (outcome.kind !== "committed" || !isNews(record, outcome.answer)) return record;
+  return contradiction(record, outcome.answer, t, by);
+}
+
+/** Whether it is news of a record that it is committed with this answer. Nothing is said of an answer that nobody has. */
+function isNews(record: Exclude<LiveRecord, { state: "unknown" }>, answer: Answer): boolean {
+  if (record.state !== "settled") return record.state === "released";
+  const { answer: stored } = record;
+  return stored.kind !== "lost" && answer.kind !== "lost" && !isSameAnswer(stored, answer);
 }
 
 /** T24: the ledger has everything of one life up to `seq`. Acknowledging less than is known changes nothing. */
@@ -148,10 +182,16 @@ function late(record: LiveRecord, { token, effect, answer }: Settle, t: number):
   return remark(record, t, { type: "late", answerDigest: digestOf(answer), at: t, effect, attempt: token.n });
 }
 
-function contradiction<R extends LiveRecord>(record: R, answer: Answer, t: number): R {
+function contradiction<R extends LiveRecord>(
+  record: R,
+  answer: Answer,
+  t: number,
+  by: Operators | null = null,
+): R {
   return remark(record, t, {
     type: "contradiction",
     answerDigest: digestOf(answer),
+    ...by,
     ...attemptOf(record, t),
   });
 }
@@ -165,7 +205,11 @@ function isSameAnswer(a: Answer, b: Answer): boolean {
   return a.status === b.status && a.digest === b.digest;
 }
 
-function isSameOutcome(a: Outcome, b: Outcome): boolean {
-  if (a.kind === "committed" && b.kind === "committed") return isSameAnswer(a.answer, b.answer);
-  return a.kind === b.kind;
+function isSameOutcome(a: Said, b: Said): boolean {
+  return a.kind === "committed" && b.kind === "committed" ? a.word === b.word : a.kind === b.kind;
+}
+
+/** The answer itself comes again with the word that is the last one needed. */
+function saidOf(outcome: Outcome): Said {
+  return outcome.kind === "committed" ? { kind: "committed", word: outcome.word } : outcome;
 }

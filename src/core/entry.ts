@@ -38,8 +38,21 @@ export type Evidence =
   | "status-list"
   | "operator";
 
+export type OperatorActor = `operator:${string}`;
+
 /** Who closed an attempt. */
-export type Actor = "executor" | "probe" | `operator:${string}`;
+export type Actor = "executor" | "probe" | OperatorActor;
+
+/**
+ * What an operator gave for a word: a reason and a reference to the evidence, each as `code` and `target` where it is a token, else
+ * null. `digest` is taken over both texts, so that whoever has them can show that they are what was given.
+ */
+export type Grounds = { code: string | null; target: string | null; digest: string };
+
+export type Operators = { actor: OperatorActor } & Grounds;
+
+/** Who closed an attempt, and why where that is a person. */
+export type Closer = { actor: Exclude<Actor, OperatorActor> } | Operators;
 
 type Attempt = { at: number; effect: string; attempt: number };
 
@@ -48,15 +61,16 @@ type Reported = Omit<Told, "id">;
 /** One entry before it has its place in a stream. `at` is milliseconds since the epoch by the record's own clock. */
 export type Entry =
   | ({ type: "granted"; fp: string } & Attempt)
-  | ({ type: "settled"; status: number | null; answerDigest: string | null; actor: Actor } & Attempt)
-  | ({ type: "released"; evidence: Evidence; actor: Actor } & Attempt)
+  | ({ type: "settled"; status: number | null; answerDigest: string | null } & Closer & Attempt)
+  | ({ type: "released"; evidence: Evidence } & Closer & Attempt)
   | ({ type: "unknown"; code: UnknownReason } & Attempt)
   /** A settle that came with an old token: nothing changed, but what it said is kept. */
   | ({ type: "late"; answerDigest: string | null } & Attempt)
   /** A truth that came after another one had been accepted: nothing changed, somebody has to look. */
   | ({ type: "contradiction"; answerDigest: string | null } & Attempt)
+  | ({ type: "contradiction"; answerDigest: string | null } & Operators & Attempt)
   /** One operator's word on an unknown outcome, waiting for another's. */
-  | ({ type: "proposed"; actor: Actor } & Attempt)
+  | ({ type: "proposed" } & Operators & Attempt)
   /** What an origin has reported of an effect of its own, whose id is `effect`. */
   | ({ type: "effect" } & Reported & Attempt)
   /** A report that contradicts an earlier one: nothing changed by it. */
@@ -116,9 +130,9 @@ export function entryText(entry: Entry, place: Place): string {
     attempt: entry.attempt,
     capability: reported?.capability ?? DISPATCH_CAPABILITY,
     phase: phaseOf(entry) ?? undefined,
-    target: reported?.target ?? undefined,
+    target: "target" in entry ? (entry.target ?? undefined) : undefined,
     cost: reported?.cost ?? undefined,
-    digest: reported?.digest ?? undefined,
+    digest: "digest" in entry ? (entry.digest ?? undefined) : undefined,
     fp: "fp" in entry ? entry.fp : undefined,
     status: "status" in entry ? (statusClass(entry.status) ?? undefined) : undefined,
     answer_digest: "answerDigest" in entry ? (entry.answerDigest ?? undefined) : undefined,

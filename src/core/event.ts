@@ -1,6 +1,6 @@
 /** What can happen to a key, what the machine answers, and what one event makes of a record. */
 import type { Attempt, Noted } from "./effect/judge.ts";
-import type { Entry, Evidence, UnknownReason } from "./entry.ts";
+import type { Entry, Evidence, Grounds, UnknownReason } from "./entry.ts";
 import type { Answer, KeyRecord, Outcome, Settled, Token, Unknown } from "./record.ts";
 import type { Fresh } from "./transition.ts";
 
@@ -24,7 +24,14 @@ export type Event =
   | { do: "orphan" }
   /** `jitter`, from 0 to 1: how much of the next pause's variable half is left out, so that many keys don't ask at once. */
   | { do: "probed"; token: Token; verdict: Verdict; jitter: number }
-  | { do: "resolve"; effect: string; operator: string; outcome: Outcome; operatorsRequired: number }
+  | {
+      do: "resolve";
+      effect: string;
+      operator: string;
+      grounds: Grounds;
+      outcome: Outcome;
+      operatorsRequired: number;
+    }
   /** Reported effects that have been judged. */
   | { do: "tell"; attempt: Attempt; noted: readonly Noted[] }
   | { do: "acknowledge"; inc: string; seq: number; head: string }
@@ -59,7 +66,7 @@ export type StepAnswer =
   | { kind: "fenced" }
   /** A first operator's word is noted; another operator has to confirm it. */
   | { kind: "proposed" }
-  /** An operator spoke of an effect that is not the one in question any more. */
+  /** An operator spoke of an effect that is not, or not any more, the one whose outcome is unknown. */
   | { kind: "stale" };
 
 /** What one event makes of a record. `last` are entries of a record that ends here. */

@@ -43,7 +43,7 @@ export const UNREADABLE_RETRY_MS = 3_600_000;
 export const ALARM_TOO_EARLY_MS = 60_000;
 
 /**
- * Undelivered entries one key may hold. An entry takes under 400 bytes, a stored value at most 2 MB
+ * Undelivered entries one key may hold. An entry takes under 600 bytes, a stored value at most 2 MB
  * (Durable Objects limits), so this leaves half of it for the answer. Beyond it a key grants no new attempt.
  */
 export const OUTBOX_ENTRIES_MAX = 1_000;
@@ -60,6 +60,9 @@ export const ENTRY_FRAME_CHARS = 400;
 
 /** Largest report of effects. */
 export const REPORT_BYTES_MAX = 1024 * 1024;
+
+/** Largest request of an operator: it is read, parsed and decoded in memory, and an answer in it travels to the key's object. */
+export const OPERATOR_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Largest value put into one storage row. The platform's limit is 2 MB; the local runtime does not enforce it. */
 export const ROW_BYTES_MAX = 1_900_000;
@@ -89,9 +92,6 @@ export const PROBE_BYTES_MAX = 12 * 1024 * 1024;
 
 /** What an answer to a probe may hold beside the kept answer's body. */
 export const PROBE_FRAME_BYTES = 64 * 1024;
-
-/** Header fields of an answer that a probe gives. */
-export const PROBE_FIELDS_MAX = 256;
 
 /** Questions that one isolate asks the origin in a second, each a probe and at most one seal. */
 export const PROBES_PER_SECOND = 20;
@@ -129,6 +129,28 @@ export const AUTHORIZE_TIMEOUT_MS = 5_000;
 /** Life of an `Effect-Token` after its attempt began: late reports are welcome for a day. */
 export const EFFECT_TOKEN_MS = 24 * 3_600_000;
 
+/** An open dispatch that has not changed for so long is asked about: longer than a lease, a delivery and a round of the ledger take. */
+export const STALE_AFTER_MS = 90_000;
+
+/** A run of the cron ends itself before the next one begins, one that an operator waits for sooner: behind the page it is at. */
+export const RUN_MS_MAX = 4 * 60_000;
+export const OPERATOR_RUN_MS_MAX = 20_000;
+
+/** A finding is given up on after this; its key object goes on with what it was asked. */
+export const FINDING_MS_MAX = 20_000;
+
+/** So many failures in a row put a finding into quarantine (an index of D1 names the number, too), for the first pause; it doubles up to the second. */
+export const QUARANTINE_AFTER = 3;
+export const QUARANTINE_MS = 10 * 60_000;
+export const QUARANTINE_MS_MAX = 24 * 3_600_000;
+
+/** Runs of a reconciliation that are kept, and findings in quarantine that are listed. */
+export const RUNS_KEPT = 50;
+export const QUARANTINED_LISTED_MAX = 100;
+
+/** Findings of effects that are no longer open, deleted at the end of a scan. */
+export const FINDINGS_SWEPT_MAX = 10_000;
+
 function assertRelation(holds: boolean, relation: string): void {
   if (!holds) throw new Error(`limits: ${relation}`);
 }
@@ -139,11 +161,15 @@ assertRelation(
   "one alarm at the lease's end also finds an undelivered outbox",
 );
 assertRelation(
-  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 512 < ROW_BYTES_MAX,
+  STALE_AFTER_MS > LEASE_MS_MAX + FLUSH_AFTER_MS,
+  "a dispatch whose lease ran out has told so before it is stale",
+);
+assertRelation(
+  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 600 < ROW_BYTES_MAX,
   "record, answer and outbox fit one row",
 );
 assertRelation(
-  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 512 + REPORTED_CHARS_MAX < ROW_BYTES_MAX,
+  INLINE_BYTES_MAX + OUTBOX_ENTRIES_MAX * 600 + REPORTED_CHARS_MAX < ROW_BYTES_MAX,
   "record, answer and an outbox with reported effects fit one row",
 );
 // An id, a capability and up to four digests of 32 characters, at most, for each.

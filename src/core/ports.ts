@@ -1,11 +1,12 @@
 /** The doors between rooms. Shells implement them or are given them; `wiring.ts` alone knows which thing stands behind which. */
 import type { ReportField, Told } from "./effect/report.ts";
-import type { Evidence, UnknownReason } from "./entry.ts";
-import type { Grant } from "./event.ts";
+import type { Actor, Evidence, Grounds, UnknownReason } from "./entry.ts";
+import type { Grant, StepAnswer } from "./event.ts";
+import type { GivenAnswer } from "./http/given-answer.ts";
 import type { Pairs } from "./http/headers.ts";
 import type { ProbeRule, RoutePolicy } from "./policy.ts";
 import type { Problem } from "./problem.ts";
-import type { Stream, Token } from "./record.ts";
+import type { Proposal, Stream, Token } from "./record.ts";
 
 /** One try of a guarded request, as the gateway hands it to the key. */
 export type Operation = {
@@ -63,7 +64,68 @@ export interface KeyPort {
   look(name: string, waitMs: number): Promise<Look>;
   /** Records a report of effects of one attempt: all of it or nothing. */
   tell(attempt: Attempt, report: readonly Told[]): Promise<Telling>;
+  /** What is known of a key, and what a request would get from it if one is given. Writes nothing. */
+  inspect(name: string, rehearsed: Rehearsed | null): Promise<Inspection>;
+  /** Records an operator's word. Made again, it changes nothing and says what the first call said. */
+  resolve(name: string, resolution: Resolution): Promise<Resolving>;
+  /** Has the key attend to itself, and its origin asked where an outcome is unknown, then say what became of one attempt. */
+  ask(name: string, effect: string): Promise<Attested>;
 }
+
+/** A request as far as its key has to know it to say what it would get. */
+export type Rehearsed = Pick<Operation, "route" | "fp">;
+
+export type Inspection =
+  | { kind: "none" }
+  | { kind: "unavailable" }
+  /** `would`: what the request would be answered; null where none was given, or its route is unknown to this version. */
+  | {
+      kind: "found";
+      route: string;
+      status: OperationStatus;
+      detail: OperationDetail;
+      would: StepAnswer["kind"] | null;
+    };
+
+/** What is told to operators only. `inc` names the life of the key. Times are milliseconds since the epoch. */
+export type OperationDetail = { inc: string; dispatchedAt: number } & (
+  | { state: "in-flight"; leaseUntil: number }
+  | { state: "unknown"; reason: UnknownReason; probes: number; proposal: Proposal }
+  | { state: "settled"; actor: Actor; answer: KeptOf }
+  | { state: "released"; evidence: Evidence }
+);
+
+/** What is kept of an answer, without it. */
+export type KeptOf =
+  | { kind: "kept" | "not-kept"; status: number; size: number; digest: string }
+  | { kind: "lost" };
+
+/** What an operator says has become of one effect. */
+export type Resolution = {
+  effect: string;
+  operator: string;
+  operatorsRequired: number;
+  grounds: Grounds;
+  /** An answer of null is lost. */
+  outcome: { kind: "committed"; answer: GivenAnswer | null } | { kind: "not-committed" };
+};
+
+export type Resolving =
+  /** So many more operators have to say the same. */
+  | { kind: "proposed"; missing: number }
+  | { kind: "resolved"; state: "settled" | "released" }
+  /** The effect is not the newest attempt's, or its outcome is not unknown. */
+  | { kind: "stale" }
+  | { kind: "none" }
+  | { kind: "unavailable" };
+
+/** What a key says of one attempt. */
+export type Attested =
+  | { kind: "closed"; state: "committed" | "failed" }
+  | { kind: "open"; state: "in-flight" | "unknown" }
+  /** No such attempt is kept as the current one. */
+  | { kind: "stranger" }
+  | { kind: "unavailable" };
 
 /** What became of a report. Numbers of entries: newly recorded, known before, and of the new ones those that contradict. */
 export type Telling =
@@ -154,14 +216,11 @@ export interface OriginPort {
 
 export type Attempt = { name: string; effect: string; n: number };
 
-/** An answer that an origin has kept and gives again when it is asked. The body is not encoded; header names in any case. */
-export type ProbedAnswer = { status: number; headers: Pairs; body: Uint8Array };
-
 /**
  * An origin's word on one attempt. `unknown` says why nothing was learned: the origin doesn't know, it was silent (a time-out, a
  * broken line, a status that says nothing), or what it said is not what was agreed on.
  */
-export type Committed = { kind: "committed"; answer: ProbedAnswer | "lost" };
+export type Committed = { kind: "committed"; answer: GivenAnswer | "lost" };
 export type NothingLearned = { kind: "unknown"; why: "said" | "silence" | "illegible" };
 export type Asked =
   | Committed

@@ -5,6 +5,9 @@
  */
 import { effectProblems } from "./effect/problems.ts";
 import type { ReportField } from "./effect/report.ts";
+import { operatorProblems } from "./operator/problems.ts";
+import type { OperatorField } from "./operator/requests.ts";
+import { reconcileProblems } from "./reconcile/problems.ts";
 
 export type Retry = "same-key" | "same-key-later" | "new-key" | "fix-request" | "never";
 
@@ -181,6 +184,8 @@ const others = {
     detail: "The token is known, but it has not the role that this endpoint needs.",
   },
   ...effectProblems,
+  ...operatorProblems,
+  ...reconcileProblems,
   "query-invalid": {
     status: 400,
     retry: "fix-request",
@@ -244,7 +249,7 @@ export type ProblemExtras = {
   incident?: string;
   sinks?: string;
   index?: number;
-  field?: ReportField;
+  field?: ReportField | OperatorField;
 };
 
 export type Problem = {

@@ -13,7 +13,7 @@
  *
  * `expired` is not stored: it is a settled record read after its window. Storage is wiped when its quarantine is over.
  */
-import type { Actor, Entry, Evidence, UnknownReason } from "./entry.ts";
+import type { Actor, Entry, Evidence, Grounds, UnknownReason } from "./entry.ts";
 
 /** Version of the stored form. A reader that meets a higher one answers 503 and writes nothing. */
 export const RECORD_VERSION = 1;
@@ -86,11 +86,16 @@ export type Unknown = Life & {
   proposal: Proposal;
 };
 
-/** What operators have agreed on so far, while more of them have to. */
-export type Proposal = { by: "nobody" } | { by: "operators"; operators: readonly string[]; outcome: Outcome };
+/** What operators have agreed on so far, while more of them have to. Each one's grounds stand where the operator does. */
+export type Proposal =
+  | { by: "nobody" }
+  | { by: "operators"; operators: readonly string[]; grounds: readonly Grounds[]; outcome: Said };
+
+/** `word` is a digest of the whole answer that was given, status and headers too: two operators agree on all of it or not at all. */
+export type Said = { kind: "committed"; word: string } | { kind: "not-committed" };
 
 /** What an operator says has become of an effect. */
-export type Outcome = { kind: "committed"; answer: Answer } | { kind: "not-committed" };
+export type Outcome = { kind: "committed"; word: string; answer: Answer } | { kind: "not-committed" };
 
 /** The outcome is known and does not change. */
 export type Settled = Life & {

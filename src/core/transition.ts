@@ -2,7 +2,14 @@
  * The moves from one record to another, each with the entry it leaves in the outbox. Pure and without judgement:
  * whether a move is allowed is decided in `step.ts` and `close.ts`.
  */
-import { type Actor, type Entry, type Evidence, STREAM_START, type UnknownReason } from "./entry.ts";
+import {
+  type Closer,
+  type Entry,
+  type Evidence,
+  type Operators,
+  STREAM_START,
+  type UnknownReason,
+} from "./entry.ts";
 import { OUTBOX_ENTRIES_MAX, PROBE_FIRST_MS, PROBE_PAUSE_MS_MAX } from "./limits.ts";
 import {
   type Answer,
@@ -119,44 +126,39 @@ export function toUnknown(record: InFlight, reason: UnknownReason, t: number): U
   };
 }
 
-export function toSettled(record: InFlight | Unknown, answer: Answer, actor: Actor, t: number): Settled {
+export function toSettled(record: InFlight | Unknown, answer: Answer, by: Closer, t: number): Settled {
   const told = answer.kind === "lost" ? null : answer;
   return {
     ...lifeOf(record),
     state: "settled",
     t,
     settledAt: t,
-    actor,
+    actor: by.actor,
     answer,
     outbox: note(record.outbox, record.inc, {
       type: "settled",
       status: told?.status ?? null,
       answerDigest: told?.digest ?? null,
-      actor,
+      ...by,
       ...attemptOf(record, t),
     }),
   };
 }
 
-export function toReleased(
-  record: InFlight | Unknown,
-  evidence: Evidence,
-  actor: Actor,
-  t: number,
-): Released {
+export function toReleased(record: InFlight | Unknown, evidence: Evidence, by: Closer, t: number): Released {
   return {
     ...lifeOf(record),
     state: "released",
     t,
     releasedAt: t,
     evidence,
-    outbox: note(record.outbox, record.inc, { type: "released", evidence, actor, ...attemptOf(record, t) }),
+    outbox: note(record.outbox, record.inc, { type: "released", evidence, ...by, ...attemptOf(record, t) }),
   };
 }
 
 /** One more operator has said what became of it, and more have to. */
-export function toProposed(record: Unknown, proposal: Proposal, actor: Actor, t: number): Unknown {
-  const entry: Entry = { type: "proposed", actor, ...attemptOf(record, t) };
+export function toProposed(record: Unknown, proposal: Proposal, by: Operators, t: number): Unknown {
+  const entry: Entry = { type: "proposed", ...by, ...attemptOf(record, t) };
   return { ...record, t, proposal, outbox: note(record.outbox, record.inc, entry) };
 }
 

@@ -19,16 +19,19 @@ export async function ensureDevVars(path) {
 }
 
 function makeDevVars() {
-  const secret = randomBytes(32).toString("base64url");
-  const sha256 = createHash("sha256").update(secret).digest("hex");
-  const operators = JSON.stringify([{ id: "op1", sha256, roles: ["read", "resolve"] }]);
+  const people = ["op1", "op2"].map((id) => ({ id, secret: randomBytes(32).toString("base64url") }));
+  const operators = people.map(({ id, secret }) => {
+    const sha256 = createHash("sha256").update(secret).digest("hex");
+    return { id, sha256, roles: ["read", "resolve"] };
+  });
   return `# Random secrets of this machine, for local runs only. Delete the file to get new ones: answers and keys stored
 # under the old ones can then no longer be found or read.
 NAMING_KEY="${makeKey()}"
 SEALING_KEY="${makeKey()}"
 ORIGIN_EVIDENCE_KEY="${makeKey()}"
-# The operator API's token, in the clear:   Authorization: Bearer op1.${secret}
-OPERATOR_TOKENS='${operators}'
+# The tokens of two operators, in the clear, since resolving an unknown outcome takes two:
+${people.map(({ id, secret }) => `#   Authorization: Bearer ${id}.${secret}`).join("\n")}
+OPERATOR_TOKENS='${JSON.stringify(operators)}'
 `;
 }
 

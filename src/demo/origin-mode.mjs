@@ -10,6 +10,7 @@ export const MODES = [
   "normal",
   "slow=MILLISECONDS",
   "fail-after-effect",
+  "hang-before-effect",
   "hang-after-effect",
   "reset-after-effect",
   "refuse",
@@ -17,7 +18,8 @@ export const MODES = [
 
 /**
  * Reads one mode: `slow=3000` waits before the payment is made (0 to 120,000 ms), `…-after-effect` makes the payment and
- * then answers 500, never answers, or resets the connection; `refuse` answers 429 and makes no payment.
+ * then answers 500, never answers, or resets the connection; `hang-before-effect` never answers and makes none; `refuse` answers
+ * 429 and makes none.
  *
  * @param {unknown} text
  * @returns {{kind: "slow", ms: number, text: string} | {kind: string, text: string} | null} null when it is none of them

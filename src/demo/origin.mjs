@@ -1,8 +1,10 @@
 /**
  * The demo origin: a tiny payments API that knows nothing of idempotency keys. It counts every real execution, so that
- * anyone can see whether a retry ran again, and it can be told to fail in the ways that make retries dangerous.
+ * anyone can see whether a retry ran again, and it can be told to fail in the ways that make retries dangerous. It keeps the
+ * `Effect-Id` of each payment with it, so that the gateway can ask what became of one whose answer was lost.
  *
  * `POST /payments` `{amount, currency, reference?}` → 201; `GET /payments`; `GET /payments/{id}`;
+ * `GET /effects/{id}` and `POST /effects/{id}/void`: what became of an effect, and that it never may any more;
  * `POST /demo/switch` `{mode}` and `DELETE /demo/switch`. One request's own mode: header `Demo`.
  */
 import { createServer } from "node:http";
@@ -20,7 +22,7 @@ const LISTED_MAX = 100;
  *   connection, hanging ones too. Rejects with the system's error when the port cannot be had.
  */
 export async function startDemoOrigin({ port = 0, host = "127.0.0.1" } = {}) {
-  const state = { mode: NORMAL, executions: 0, payments: new Map() };
+  const state = { mode: NORMAL, executions: 0, payments: new Map(), effects: new Map() };
   const server = createServer((request, response) => {
     answerRequest(state, request, response).catch(() => response.destroy());
   });
@@ -49,6 +51,13 @@ async function answerRequest(state, request, response) {
     const found = state.payments.get(payment);
     return found === undefined ? sendError(response, 404, "no such payment") : sendJson(response, 200, found);
   }
+  const [, effect, isVoid] = /^\/effects\/([^/]+)(\/void)?$/.exec(path) ?? [];
+  if (effect !== undefined && isVoid === undefined && isRead(request)) {
+    return sendJson(response, 200, findEffect(state, effect));
+  }
+  if (isVoid !== undefined && request.method === "POST") {
+    return sendJson(response, 200, voidEffect(state, effect));
+  }
   const known = path === "/payments" || payment !== null;
   return known
     ? sendError(response, 405, "method not allowed")
@@ -73,8 +82,28 @@ async function createPayment(state, request, response) {
 
   if (mode.kind === "refuse") return sendError(response, 429, "too many payments", { "Retry-After": "1" });
   if (mode.kind === "slow") await wait(mode.ms);
-  const payment = recordPayment(state, checked.payment, request.headers["effect-id"]);
+  if (mode.kind === "hang-before-effect") return; // the connection stays open until the caller gives up
+  const effectId = request.headers["effect-id"];
+  // Whoever voided it counts on it: the next try may be under way already.
+  if (state.effects.get(effectId)?.outcome === "void") return sendError(response, 409, "this try was voided");
+  const payment = recordPayment(state, checked.payment, effectId);
   return answerPayment(mode, payment, state, request, response);
+}
+
+/** What became of an effect. To be void is told only to who asks to void it. */
+function findEffect({ effects }, id) {
+  const found = effects.get(id);
+  return found?.outcome === "committed" ? found : { outcome: "none" };
+}
+
+function voidEffect({ effects }, id) {
+  if (!effects.has(id)) keepEffect(effects, id, { outcome: "void" });
+  return effects.get(id);
+}
+
+function keepEffect(effects, id, effect) {
+  effects.set(id, effect);
+  if (effects.size > PAYMENTS_MAX) effects.delete(effects.keys().next().value);
 }
 
 function recordPayment(state, fields, effectId) {
@@ -86,6 +115,10 @@ function recordPayment(state, fields, effectId) {
     created: new Date().toISOString(),
   };
   state.payments.set(payment.id, payment);
+  // In the same turn as the payment: one is never there without the other.
+  if (effectId !== undefined) {
+    keepEffect(state.effects, effectId, { outcome: "committed", answer: describeAnswer(payment, state) });
+  }
   if (state.payments.size > PAYMENTS_MAX) state.payments.delete(state.payments.keys().next().value);
   return payment;
 }
@@ -100,10 +133,22 @@ function answerPayment(mode, payment, state, request, response) {
       request.socket.resetAndDestroy();
       return;
     default: {
-      const location = { Location: `/payments/${payment.id}` };
-      return sendJson(response, 201, { ...payment, executions: state.executions }, location);
+      const { status, headers, body } = describeAnswer(payment, state);
+      response.writeHead(status, [...headers.flat(), "Content-Length", String(Buffer.byteLength(body))]);
+      return response.end(body);
     }
   }
+}
+
+function describeAnswer(payment, state) {
+  return {
+    status: 201,
+    headers: [
+      ["Content-Type", "application/json"],
+      ["Location", `/payments/${payment.id}`],
+    ],
+    body: `${JSON.stringify({ ...payment, executions: state.executions })}\n`,
+  };
 }
 
 function checkPayment(value) {

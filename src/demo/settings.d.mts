@@ -8,6 +8,8 @@ export type Settings = {
 export function readSettings(
   args: readonly string[],
 ): Promise<Settings | { kind: "failed"; message: string }>;
+export const DEMO_ROUTES: readonly Record<string, unknown>[];
+export function hasRoutes(args: readonly string[], settings: Settings): boolean;
 export function findOrigin(
   args: readonly string[],
   settings: Settings,

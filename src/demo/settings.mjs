@@ -3,6 +3,18 @@ import { basename } from "node:path";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { readOption, readOptions, readVar } from "./arguments.mjs";
 
+/** How the gateway treats the demo origin where nobody says otherwise: as any API that can be asked, but with less patience. */
+export const DEMO_ROUTES = [
+  {
+    origin_timeout: "5s",
+    probe: {
+      url: "/effects/{effect_id}",
+      seal_url: "/effects/{effect_id}/void",
+      max_origin_delay: "10s",
+    },
+  },
+];
+
 const READER = "settings of the gateway";
 
 /**
@@ -47,6 +59,11 @@ export function findOrigin(args, { file, services, vars }) {
   return { kind: "url", url: String(found.value), from: found.from === "secrets" ? ".dev.vars" : file };
 }
 
+/** Whether the deployer has routes of their own: on the command line, in `.dev.vars` or in `wrangler.toml`. */
+export function hasRoutes(args, { vars }) {
+  return readVar(args, "ROUTES") !== null || vars.ROUTES !== undefined;
+}
+
 async function answerAsReader({ config, env, envFiles }) {
   const { unstable_readConfig, unstable_getVarsForDev } = await import("wrangler");
   const read = unstable_readConfig({ config, env }, { hideWarnings: true });
@@ -55,7 +72,7 @@ async function answerAsReader({ config, env, envFiles }) {
     return [name, { from: type === "secret_text" ? "secrets" : "config", value }];
   });
   // Only what is asked for leaves the thread: secrets stay in it.
-  const wanted = vars.filter(([name]) => name === "ORIGIN_URL" || name === "PREFIX");
+  const wanted = vars.filter(([name]) => ["ORIGIN_URL", "PREFIX", "ROUTES"].includes(name));
   const services = (read.services ?? []).map(({ binding, service }) => ({ binding, service }));
   const file = basename(read.userConfigPath ?? "wrangler.toml");
   return { kind: "read", file, services, vars: Object.fromEntries(wanted) };

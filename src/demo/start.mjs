@@ -10,7 +10,7 @@ import { ensureDevVars } from "./dev-vars.mjs";
 import { waitForHealth } from "./health.mjs";
 import { startDemoOrigin } from "./origin.mjs";
 import { isPortFree, suggestArguments } from "./port.mjs";
-import { findOrigin, readSettings } from "./settings.mjs";
+import { DEMO_ROUTES, findOrigin, hasRoutes, readSettings } from "./settings.mjs";
 import { takeLock } from "./state-lock.mjs";
 import { applyMigrations, ROOT, startDev } from "./wrangler.mjs";
 
@@ -79,7 +79,7 @@ async function startLocked(config, lock, stop) {
     return refuse(`Port ${port} on ${ip} is in use: npm start -- ${await suggestArguments(ip, port)}`);
   }
   const secrets = await ensureDevVars(join(config, ".dev.vars"));
-  if (secrets === "created") say("Wrote .dev.vars with random secrets; the operator's token is in it.");
+  if (secrets === "created") say("Wrote .dev.vars with random secrets; the operators' tokens are in it.");
   const [migrated, settings] = await Promise.all([
     applyMigrations(sharedOptions(), stop),
     readSettings(args),
@@ -93,7 +93,9 @@ async function startLocked(config, lock, stop) {
   const demo = origin.kind === "none" ? await startDemoOrigin() : null;
   const prefix = readVar(args, "PREFIX") ?? settings.vars.PREFIX?.value ?? "/_oncegate";
   try {
-    return await runGateway(demo === null ? origin : { kind: "demo", url: demo.url }, prefix, lock, stop);
+    const routes = hasRoutes(args, settings) ? null : DEMO_ROUTES;
+    const behind = demo === null ? origin : { kind: "demo", url: demo.url, routes };
+    return await runGateway(behind, prefix, lock, stop);
   } finally {
     await demo?.close();
   }
@@ -139,8 +141,12 @@ function completeArguments(origin) {
   const missing = defaults.flatMap(([name, value]) =>
     readOption(args, [name]) === null ? [`${name}=${value}`] : [],
   );
-  const demo = origin.kind === "demo" ? ["--var", `ORIGIN_URL:${origin.url}`] : [];
-  return [...missing, ...args, ...demo];
+  return [...missing, ...args, ...(origin.kind === "demo" ? demoArguments(origin) : [])];
+}
+
+function demoArguments({ url, routes }) {
+  const own = routes === null ? [] : ["--var", `ROUTES:${JSON.stringify(routes)}`];
+  return ["--var", `ORIGIN_URL:${url}`, ...own];
 }
 
 function gatewayUrl() {

@@ -99,7 +99,7 @@ async function serveTraffic(
 }
 
 /** The target has one reading, and its path starts with the prefix as a whole segment. Any other goes where it is refused. */
-function isOwn(target: TargetReading, prefix: string): boolean {
+export function isOwn(target: TargetReading, prefix: string): boolean {
   if (target.kind === "refused") return false;
   const { path } = target;
   return path.startsWith(prefix) && /^([/?]|$)/.test(path.slice(prefix.length));

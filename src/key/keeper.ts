@@ -16,6 +16,7 @@ import { OutboxCarrier } from "./storage/outbox.ts";
 import {
   type Around,
   KeyStore,
+  type Rehearsal,
   type ReportLeft,
   type ReportTaken,
   type Transacted,
@@ -46,6 +47,11 @@ export class Keeper {
     const done = this.store.transact(event, this.#around(parts), rows);
     this.#notice(parts, done);
     return done;
+  }
+
+  /** What an event would bring. Nothing is written and nobody hears of it. */
+  rehearse(parts: KeeperParts, event: Event): Rehearsal {
+    return this.store.rehearse(event, this.#around(parts));
   }
 
   /** A report of effects, in one transaction. Only a step that is answered `done` has recorded it. */

@@ -10,29 +10,37 @@ import type { Grant } from "../core/event.ts";
 import { FLUSH_RETRY_MS } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type {
+  Attested,
   Begun,
   Closing,
   FreshAnswer,
+  Inspection,
   Keyring,
   LedgerPort,
   Look,
   OriginPort,
   ProbePort,
   QuotaPort,
+  Rehearsed,
   Renewal,
   Report,
+  Resolution,
+  Resolving,
   Sealing,
   Settling,
   Telling,
 } from "../core/ports.ts";
 import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
+import { askAttempt } from "./effects/ask.ts";
 import { tellEffects } from "./effects/tell.ts";
 import { type Executor, submit } from "./execute.ts";
 import { inquire, inquireWhenDue } from "./inquiry/inquire.ts";
 import { Keeper } from "./keeper.ts";
 import { LocalClaim, refuseStore } from "./local-claim.ts";
 import { describeRecord } from "./look.ts";
+import { inspectKey } from "./operator/inspect.ts";
+import { resolveKey } from "./operator/resolve.ts";
 import { readAsk, readOperation, responseFor } from "./wire.ts";
 
 /** What a key object is given. `route` finds a route's policy; null: this version has no such route. */
@@ -130,6 +138,20 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     }
   }
 
+  /** See `KeyPort`. */
+  async ask(effect: string): Promise<Attested> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const attested = await askAttempt(this.#keeper, parts, effect);
+      await this.#keeper.store.healAlarm();
+      return attested;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return { kind: "unavailable" };
+    }
+  }
+
   /** What is true of this key, after waiting up to `waitMs` for a change. Writes nothing for a key that was never used. */
   async look(waitMs: number): Promise<Look> {
     const parts = await this.parts();
@@ -153,6 +175,25 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     return describeRecord(store.load(), Date.now(), parts.ledger.isKept, (record) =>
       store.readEffects(record),
     );
+  }
+
+  /** The same for operators, with more of it. Writes nothing. */
+  async inspect(rehearsed: Rehearsed | null): Promise<Inspection> {
+    return inspectKey(this.#keeper, await this.parts(), rehearsed);
+  }
+
+  /** Records an operator's word on an unknown outcome. Of a key that was never used nothing is recorded. */
+  async resolve(resolution: Resolution): Promise<Resolving> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const resolving = await resolveKey(this.#keeper, parts, resolution);
+      await this.#keeper.store.healAlarm();
+      return resolving;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return { kind: "unavailable" };
+    }
   }
 
   /** One alarm for all due times; a pure tick over what is stored, safe early, late, twice or never. Never throws. */

@@ -232,7 +232,7 @@ export class LocalClaim implements Claim {
 }
 
 /** The rules a new life is judged by. */
-function termsOf(policy: RoutePolicy, executor: Terms["executor"]): Terms {
+export function termsOf(policy: RoutePolicy, executor: Terms["executor"]): Terms {
   return {
     fingerprint: nameRule(policy.fingerprint),
     executor,

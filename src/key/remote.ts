@@ -4,16 +4,19 @@ import type { Grant } from "../core/event.ts";
 import { RETRY_UNKNOWN_S, STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type {
+  Attested,
   Begun,
   Claim,
   Closing,
   FreshAnswer,
+  Inspection,
   KeyPort,
   Look,
   Operation,
   OriginPort,
   Renewal,
   Report,
+  Resolving,
   Sealing,
   Settling,
   Submitted,
@@ -152,6 +155,26 @@ export function openKeyPort(
         name,
         async (stub) => await stub.tell({ n, effect }, report),
       );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async inspect(name, rehearsed) {
+      const called = await callObject<Inspection>(
+        objects,
+        name,
+        async (stub) => await stub.inspect(rehearsed),
+      );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async resolve(name, resolution) {
+      const called = await callObject<Resolving>(
+        objects,
+        name,
+        async (stub) => await stub.resolve(resolution),
+      );
+      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async ask(name, effect) {
+      const called = await callObject<Attested>(objects, name, async (stub) => await stub.ask(effect));
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
     },
   };

@@ -51,8 +51,8 @@ export async function readLeaves(database: D1Database, shard: string, first: num
     .first<string>("leaves");
 }
 
-/** A row of the effects table. */
-export type StoredEffect = Omit<EffectRow, "must"> & { shard: string };
+/** A row of the effects table, less the name of its key object. */
+export type StoredEffect = Omit<EffectRow, "must" | "operation"> & { shard: string };
 
 /** Where a page of effects begins: behind this row. */
 export type EffectPlace = Pick<StoredEffect, "changed_at" | "effect_id" | "stream" | "reported">;
@@ -87,6 +87,29 @@ export async function readEffects(
     .prepare(READ_EFFECTS[order])
     .bind(state, capability, changed_at, effect_id, stream, reported, limit)
     .all<StoredEffect>();
+  return results;
+}
+
+/** A dispatch of the gateway's own whose outcome is open. */
+export type OpenDispatch = Pick<StoredEffect, "changed_at" | "effect_id" | "stream" | "attempt" | "code"> & {
+  operation: string | null;
+};
+
+/** Those in one state behind a place, oldest change first, at most `limit` of them. */
+export async function readOpenDispatches(
+  database: D1Database,
+  state: "intent" | "unknown",
+  after: { changedAt: number; effectId: string; stream: string },
+  limit: number,
+): Promise<OpenDispatch[]> {
+  const { results } = await primary(database)
+    .prepare(
+      `SELECT changed_at, effect_id, stream, operation, attempt, code FROM effects
+       WHERE state IN ('intent', 'unknown') AND reported = 0 AND state = ?1
+       AND (changed_at, effect_id, stream) > (?2, ?3, ?4) ORDER BY changed_at, effect_id, stream LIMIT ?5`,
+    )
+    .bind(state, after.changedAt, after.effectId, after.stream, limit)
+    .all<OpenDispatch>();
   return results;
 }
 

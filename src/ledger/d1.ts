@@ -27,6 +27,8 @@ export type EffectRow = {
   effect_id: string;
   stream: string;
   reported: 0 | 1;
+  /** Name of the key object. */
+  operation: string | null;
   attempt: number | null;
   capability: string | null;
   state: string | null;
@@ -57,15 +59,16 @@ const SAME_EFFECT = `FROM effects WHERE effect_id = value ->> 'effect_id' AND st
   AND reported = value ->> 'reported'`;
 
 /** State and code are those of the newest entry that tells a state. `must`: 0 where only a row that is there already is kept up to date. */
-const WRITE_EFFECTS = `INSERT INTO effects (effect_id, stream, reported, shard, attempt, capability, state, target, cost, digest,
-    code, intent_at, changed_at, flagged, version)
-  SELECT value ->> 'effect_id', value ->> 'stream', value ->> 'reported', ?1, value ->> 'attempt', value ->> 'capability',
+const WRITE_EFFECTS = `INSERT INTO effects (effect_id, stream, reported, operation, shard, attempt, capability, state, target, cost,
+    digest, code, intent_at, changed_at, flagged, version)
+  SELECT value ->> 'effect_id', value ->> 'stream', value ->> 'reported', value ->> 'operation', ?1, value ->> 'attempt', value ->> 'capability',
     coalesce(value ->> 'state', (SELECT state ${SAME_EFFECT}), 'intent'),
     value ->> 'target', value ->> 'cost', value ->> 'digest',
     CASE WHEN value ->> 'state' IS NULL THEN (SELECT code ${SAME_EFFECT}) ELSE value ->> 'code' END,
     value ->> 'intent_at', value ->> 'changed_at', value ->> 'flagged', value ->> 'version'
   FROM json_each(?2) WHERE value ->> 'must' = 1 OR EXISTS (SELECT 1 ${SAME_EFFECT})
-  ON CONFLICT (effect_id, stream, reported) DO UPDATE SET state = excluded.state, target = coalesce(excluded.target, target),
+  ON CONFLICT (effect_id, stream, reported) DO UPDATE SET operation = coalesce(operation, excluded.operation),
+    state = excluded.state, target = coalesce(excluded.target, target),
     cost = coalesce(excluded.cost, cost), digest = coalesce(excluded.digest, digest), code = excluded.code,
     intent_at = coalesce(intent_at, excluded.intent_at), changed_at = excluded.changed_at,
     flagged = max(flagged, excluded.flagged), version = excluded.version

@@ -7,23 +7,33 @@ const FLAGS: readonly string[] = ["late", "contradiction", "effect-contradiction
 
 type Told = Readonly<Record<string, unknown>>;
 
-/** `all`: false where finished dispatches get no row of their own. Lines in the order of the log. */
-export function effectsOf(lines: readonly string[], all: boolean): EffectRow[] {
+/**
+ * `all`: false where finished dispatches get no row of their own. Lines in the order of the log; `operations` are the names of the key
+ * objects that each of them is about, as far as they are known.
+ */
+export function effectsOf(
+  lines: readonly string[],
+  operations: readonly (string | null)[],
+  all: boolean,
+): EffectRow[] {
   const rows = new Map<string, EffectRow>();
-  for (const line of lines) {
+  for (const [i, line] of lines.entries()) {
     const told: Told = JSON.parse(line);
     const { effect_id, stream, capability, type } = told;
     if (typeof effect_id !== "string" || typeof capability !== "string" || type === "purged") continue;
     const id = `${String(stream)} ${isReport(told) ? 1 : 0} ${effect_id}`;
-    rows.set(id, merge(rows.get(id), told, all));
+    const earlier = rows.get(id);
+    const operation = operations[i] ?? earlier?.operation ?? null;
+    rows.set(id, { ...merge(earlier, told, all), operation });
   }
   return [...rows.values()];
 }
 
-function merge(earlier: EffectRow | undefined, told: Told, all: boolean): EffectRow {
+function merge(earlier: EffectRow | undefined, told: Told, all: boolean): Omit<EffectRow, "operation"> {
   const state = stateOf(told);
   const isFlag = FLAGS.includes(String(told.type));
-  const news = isFlag ? {} : told;
+  // An operator's grounds have members of the same names; they are not the effect's own.
+  const news = isFlag || !isReport(told) ? {} : told;
   const isOpenOnly = !all && told.capability === DISPATCH_CAPABILITY && state !== "unknown";
   return {
     effect_id: String(told.effect_id),

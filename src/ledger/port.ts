@@ -38,7 +38,7 @@ export function openLedger(access: LedgerAccess): LedgerPort {
     async append(name, stream) {
       try {
         const id = await access.keyring.stream(name, stream.inc);
-        return await deliver(access, await writeDelivery(id, stream));
+        return await deliver(access, await writeDelivery(name, id, stream));
       } catch (error) {
         access.report("ledger-append-failed", { error: error instanceof Error ? error.name : "unknown" });
         return { kind: "failed" };
@@ -48,7 +48,11 @@ export function openLedger(access: LedgerAccess): LedgerPort {
 }
 
 /** The texts of a stream's entries, each with the hash of the one before. */
-async function writeDelivery(stream: string, { acked, head, entries }: Stream): Promise<Delivery> {
+async function writeDelivery(
+  operation: string,
+  stream: string,
+  { acked, head, entries }: Stream,
+): Promise<Delivery> {
   const lines: Delivery["lines"][number][] = [];
   let prev = head;
   for (const [i, entry] of entries.entries()) {
@@ -56,7 +60,8 @@ async function writeDelivery(stream: string, { acked, head, entries }: Stream): 
     prev = await sha256Hex(encodeUtf8(text));
     lines.push({ text, hash: prev });
   }
-  return { stream, first: acked + 1, prev: head, lines, ends: entries.at(-1)?.type === "purged" };
+  const ends = entries.at(-1)?.type === "purged";
+  return { stream, operation, first: acked + 1, prev: head, lines, ends };
 }
 
 async function deliver(access: LedgerAccess, delivery: Delivery): Promise<Acknowledged> {

@@ -1,39 +1,87 @@
 /** The operators' endpoints. Without configured operator tokens none of them exists. */
-import type { OperatorToken } from "../core/policy.ts";
-import { type Problem, problem } from "../core/problem.ts";
-import { type Metrics, writeMetrics } from "./metrics.ts";
-import { identifyOperator, type Role } from "./tokens.ts";
+import { problem } from "../core/problem.ts";
+import type { OperatorDesk } from "./desk.ts";
+import { answerExplain } from "./explain.ts";
+import { answerFind } from "./find.ts";
+import { answerMetrics } from "./metrics.ts";
+import { answerOpenKeys } from "./open-keys.ts";
+import { answerOverview, answerRun } from "./reconciliation.ts";
+import { answerResolve } from "./resolve.ts";
+import { admitOperator, type Role } from "./tokens.ts";
 
-export type OperatorDesk = {
-  operators: readonly OperatorToken[];
-  prefix: string;
-  readMetrics: () => Metrics;
-  refuse: (problem: Problem) => Response;
+/** What an endpoint is for, and who may use it. `operator` is who asks; `part` is what stands in the path where that has a variable part. */
+type Endpoint = {
+  path: RegExp;
+  method: "GET" | "POST";
+  role: Role;
+  answer: (request: Request, desk: OperatorDesk, asked: Asked) => Response | Promise<Response>;
 };
+
+type Asked = { operator: string; part: string };
+
+const ENDPOINTS: readonly Endpoint[] = [
+  {
+    path: /^\/metrics$/,
+    method: "GET",
+    role: "read",
+    answer: (_request, desk) => answerMetrics(desk.readMetrics()),
+  },
+  { path: /^\/operator\/keys\/find$/, method: "POST", role: "read", answer: answerFind },
+  { path: /^\/operator\/keys$/, method: "GET", role: "read", answer: answerOpenKeys },
+  { path: /^\/operator\/explain$/, method: "POST", role: "read", answer: answerExplain },
+  {
+    path: /^\/operator\/reconciliation$/,
+    method: "GET",
+    role: "read",
+    answer: (_request, desk) => answerOverview(desk.reconciliation),
+  },
+  {
+    path: /^\/operator\/reconciliation\/run$/,
+    method: "POST",
+    role: "resolve",
+    answer: (_request, desk, { operator }) => answerRun(desk.reconciliation, operator),
+  },
+  {
+    path: /^\/operator\/operations\/([^/]+)\/resolve$/,
+    method: "POST",
+    role: "resolve",
+    answer: (request, desk, { operator, part }) => answerResolve(request, desk, operator, part),
+  },
+];
 
 /** Null: not an operator's endpoint. */
 export async function answerOperator(request: Request, desk: OperatorDesk): Promise<Response | null> {
+  if (desk.operators.length === 0) return null;
   const path = new URL(request.url).pathname.slice(desk.prefix.length);
-  if (path !== "/metrics" || desk.operators.length === 0) return null;
-  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
-  const refused = await refuseStranger(request, desk, "read");
-  if (refused !== null) return refused;
-  return new Response(writeMetrics(desk.readMetrics()), {
-    headers: {
-      "Content-Type": "application/openmetrics-text; version=1.0.0; charset=utf-8",
-      "Cache-Control": "no-store",
-    },
-  });
+  for (const endpoint of ENDPOINTS) {
+    const matched = endpoint.path.exec(path);
+    if (matched !== null) return answerAt(endpoint, request, desk, matched[1] ?? "");
+  }
+  return null;
+}
+
+async function answerAt(
+  { method, role, answer }: Endpoint,
+  request: Request,
+  desk: OperatorDesk,
+  part: string,
+): Promise<Response> {
+  if (request.method !== method) {
+    await desk.discard(request);
+    return desk.refuse(problem("method-not-allowed"));
+  }
+  const admitted = await admitOperator(request, desk, role);
+  if (admitted.kind === "operator") return answer(request, desk, { operator: admitted.id, part });
+  await desk.discard(request);
+  return desk.refuse(admitted.problem);
 }
 
 /** Null: the request comes from an operator who has the role. Without configured operators nothing is there. */
 export async function refuseStranger(
   request: Request,
-  { operators, refuse }: Pick<OperatorDesk, "operators" | "refuse">,
+  desk: Pick<OperatorDesk, "operators" | "refuse">,
   role: Role,
 ): Promise<Response | null> {
-  if (operators.length === 0) return refuse(problem("not-found"));
-  const identified = await identifyOperator(request.headers.get("authorization"), operators, role);
-  if (identified.kind === "unauthorized") return refuse(problem("operator-unauthorized"));
-  return identified.kind === "forbidden" ? refuse(problem("operator-forbidden")) : null;
+  const admitted = await admitOperator(request, desk, role);
+  return admitted.kind === "operator" ? null : desk.refuse(admitted.problem);
 }

@@ -22,3 +22,12 @@ export function writeMetrics({ isolate, answers, cacheBytes }: Metrics): string 
   ];
   return `${lines.join("\n")}\n`;
 }
+
+export function answerMetrics(metrics: Metrics): Response {
+  return new Response(writeMetrics(metrics), {
+    headers: {
+      "Content-Type": "application/openmetrics-text; version=1.0.0; charset=utf-8",
+      "Cache-Control": "no-store",
+    },
+  });
+}

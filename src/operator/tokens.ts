@@ -1,6 +1,7 @@
 /** Operator tokens: `id.secret`, of which only the SHA-256 of the secret is configured. */
 import { fromHex } from "../core/bytes.ts";
 import type { OperatorToken } from "../core/policy.ts";
+import { type Problem, problem } from "../core/problem.ts";
 
 export type Role = OperatorToken["roles"][number];
 
@@ -23,4 +24,22 @@ export async function identifyOperator(
   const isRight = crypto.subtle.timingSafeEqual(digest, wanted);
   if (!isRight || operator === NOBODY) return { kind: "unauthorized" };
   return operator.roles.includes(role) ? { kind: "operator", id } : { kind: "forbidden" };
+}
+
+/** Who asks, or what is answered to somebody who may not. */
+export async function admitOperator(
+  request: Request,
+  { operators }: { operators: readonly OperatorToken[] },
+  role: Role,
+): Promise<{ kind: "operator"; id: string } | { kind: "refused"; problem: Problem }> {
+  if (operators.length === 0) return { kind: "refused", problem: problem("not-found") };
+  const identified = await identifyOperator(request.headers.get("authorization"), operators, role);
+  switch (identified.kind) {
+    case "operator":
+      return identified;
+    case "unauthorized":
+      return { kind: "refused", problem: problem("operator-unauthorized") };
+    case "forbidden":
+      return { kind: "refused", problem: problem("operator-forbidden") };
+  }
 }

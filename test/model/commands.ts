@@ -1,9 +1,10 @@
 /** The things that can happen to one key, as fast-check commands. */
 import * as fc from "fast-check";
-import type { Evidence, UnknownReason } from "../../src/core/entry.ts";
+import type { Evidence, Grounds, UnknownReason } from "../../src/core/entry.ts";
 import type { Verdict } from "../../src/core/event.ts";
-import type { Outcome, Terms } from "../../src/core/record.ts";
+import type { Answer, Outcome, Terms } from "../../src/core/record.ts";
 import { endOf } from "./reference.ts";
+import { describeAnswer } from "./words.ts";
 import { type Fate, type Held, makeAnswer, SECOND, type World } from "./world.ts";
 
 export type Model = Record<string, never>;
@@ -127,17 +128,23 @@ const probe = action("probe", fc.tuple(age, asking, delay), (world, back, how, a
   world.send({ do: "probed", token: held.token, verdict: aged, jitter: 0 });
 });
 
+const sayCommitted = (answer: Answer): Outcome => ({
+  kind: "committed",
+  word: describeAnswer(answer),
+  answer,
+});
+
 /** The truth about an effect, where there is one yet; `mistaken` turns it round. */
 function outcomeOf(world: World, { effect }: Held, isMistaken: boolean): Outcome | null {
   const isOpen = effect.happensAt !== null && !world.hasHappened(effect);
   if (isOpen) return null;
   if (effect.happensAt === null) {
-    return isMistaken
-      ? { kind: "committed", answer: makeAnswer(effect.effect, 1) }
-      : { kind: "not-committed" };
+    return isMistaken ? sayCommitted(makeAnswer(effect.effect, 1)) : { kind: "not-committed" };
   }
-  return isMistaken ? { kind: "not-committed" } : { kind: "committed", answer: world.say(effect, 0) };
+  return isMistaken ? { kind: "not-committed" } : sayCommitted(world.say(effect, 0));
 }
+
+const GROUNDS: Grounds = { code: "checked", target: null, digest: "d".repeat(64) };
 
 /** Operators 1 and 2 speak the truth, 0 may be mistaken, so that no two of them agree on a falsehood. */
 const speaker = fc.constantFrom(0, 0, 0, 1, 2);
@@ -149,7 +156,7 @@ const resolve = action("resolve", speech, (world, back, who, isWrong, operatorsR
   const outcome = outcomeOf(world, held, isMistaken);
   if (outcome === null) return;
   const { effect } = held.effect;
-  world.send({ do: "resolve", effect, operator: `op${who}`, outcome, operatorsRequired });
+  world.send({ do: "resolve", effect, operator: `op${who}`, grounds: GROUNDS, outcome, operatorsRequired });
 });
 
 /** The ledger acknowledges everything, one entry, something old, or more than it can have seen. */

@@ -88,7 +88,8 @@ function probe(life: Life, { token, verdict }: Extract<Event, { do: "probed" }>)
 }
 
 function resolve(life: Life, e: Extract<Event, { do: "resolve" }>): Made {
-  if (e.effect !== life.grant.effect || !isOpen(life) || isLeased(life)) return [life, "stale"];
+  if (e.effect === life.grant.effect && !isOpen(life)) return [life, "stale", "done"];
+  if (e.effect !== life.grant.effect || isLeased(life)) return [life, "stale"];
   const says = describeOutcome(e.outcome);
   const others = life.word.says === says ? life.word.by.filter((name) => name !== e.operator) : [];
   const word: Word = { by: [...others, e.operator], says };

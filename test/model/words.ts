@@ -6,7 +6,7 @@ export function describeAnswer(answer: Answer): string {
 }
 
 export function describeOutcome(outcome: Outcome): string {
-  return outcome.kind === "committed" ? `committed ${describeAnswer(outcome.answer)}` : outcome.kind;
+  return outcome.kind === "committed" ? `committed ${outcome.word}` : outcome.kind;
 }
 
 /** Status and digest of a described answer: what makes a repeated settle the same one. */

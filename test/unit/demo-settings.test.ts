@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findOrigin, readSettings, type Settings } from "../../src/demo/settings.mjs";
+import { loadConfig } from "../../src/config/load.ts";
+import { DEMO_ROUTES, findOrigin, hasRoutes, readSettings, type Settings } from "../../src/demo/settings.mjs";
 
 const FILE = "wrangler.toml";
 const NOTHING: Settings = { kind: "read", file: FILE, services: [], vars: {} };
@@ -28,6 +29,27 @@ describe("the origin", () => {
 
   it.each(rows)("%s", (_what, args, settings, origin) => {
     expect(findOrigin(args, settings)).toEqual(origin);
+  });
+});
+
+describe("the demo's routes", () => {
+  const ROUTED: Settings = { ...NOTHING, vars: { ROUTES: { from: "config", value: [] } } };
+
+  it.each<[string, string[], Settings, boolean]>([
+    ["are used where there are none", [], NOTHING, false],
+    ["are used beside other settings", GIVEN, IN_SECRETS, false],
+    ["give way to those of a file", [], ROUTED, true],
+    ["give way to those of --var", ["--var", "ROUTES:[]"], NOTHING, true],
+  ])("%s", (_what, args, settings, isOwn) => {
+    expect(hasRoutes(args, settings)).toBe(isOwn);
+  });
+
+  it("are sound", () => {
+    const key = Buffer.alloc(32, 1).toString("base64");
+    const env = { NAMING_KEY: key, SEALING_KEY: key, ORIGIN_URL: "http://127.0.0.1:1" };
+    const loaded = loadConfig({ ...env, ROUTES: JSON.stringify(DEMO_ROUTES) }, "demo");
+
+    expect(loaded.kind === "misconfigured" ? loaded.mistakes : []).toEqual([]);
   });
 });
 

@@ -35,6 +35,8 @@ const head = (type: EntryType) => headOf(type, "origin.request");
 const headOf = (type: EntryType, capability: string) =>
   `{"v":1,"at":1700000000123,"type":"${type}","stream":"${PLACE.stream}","seq":7,"prev":"${PLACE.prev}","effect_id":"ef_1","attempt":2,"capability":"${capability}"`;
 
+const GROUNDS = { code: "checked", target: "ticket-1", digest: DIGEST };
+
 /** One line of every type. The ledger hashes these bytes: a change here is a new format version. */
 const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
   granted: [{ type: "granted", fp: FP, ...ATTEMPT }, `${head("granted")},"phase":"intent","fp":"${FP}"}`],
@@ -56,8 +58,8 @@ const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
     `${head("contradiction")},"answer_digest":"${DIGEST}"}`,
   ],
   proposed: [
-    { type: "proposed", actor: "operator:op1", ...ATTEMPT },
-    `${head("proposed")},"actor":"operator:op1"}`,
+    { type: "proposed", actor: "operator:op1", ...GROUNDS, ...ATTEMPT },
+    `${head("proposed")},"target":"ticket-1","digest":"${DIGEST}","actor":"operator:op1","code":"checked"}`,
   ],
   effect: [
     { type: "effect", ...REPORTED, ...ATTEMPT },
@@ -97,15 +99,21 @@ describe("the text of an entry", () => {
       status: null,
       answerDigest: null,
       actor: "operator:op2",
+      code: null,
+      target: null,
+      digest: DIGEST,
       ...ATTEMPT,
     };
-    expect(entryText(lost, PLACE)).toBe(`${head("settled")},"phase":"committed","actor":"operator:op2"}`);
+    expect(entryText(lost, PLACE)).toBe(
+      `${head("settled")},"phase":"committed","digest":"${DIGEST}","actor":"operator:op2"}`,
+    );
   });
 
   it.each(["late", "contradiction"] as const)(
     "of type %s has no digest where nobody has the answer",
     (type) => {
-      const entry: Entry = { type, answerDigest: null, ...ATTEMPT };
+      const rest = { answerDigest: null, ...ATTEMPT };
+      const entry: Entry = type === "late" ? { type, ...rest } : { type, ...rest };
       expect(entryText(entry, PLACE)).toBe(`${head(type)}}`);
     },
   );

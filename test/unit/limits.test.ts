@@ -41,11 +41,14 @@ describe("the limits", () => {
       status: 599,
       answerDigest: "d".repeat(64),
       actor: `operator:${"o".repeat(64)}`,
+      code: "c".repeat(64),
+      target: "t".repeat(64),
+      digest: "d".repeat(64),
       at: Number.MAX_SAFE_INTEGER,
       effect: "e".repeat(64),
       attempt: Number.MAX_SAFE_INTEGER,
     };
-    expect(JSON.stringify(entry).length).toBeLessThan(400);
+    expect(JSON.stringify(entry).length).toBeLessThan(600);
     const place = { stream: "5".repeat(64), seq: Number.MAX_SAFE_INTEGER, prev: "e".repeat(64) };
     expect(limits.OUTBOX_ENTRIES_MAX * entryText(entry, place).length + limits.INLINE_BYTES_MAX).toBeLessThan(
       limits.ROW_BYTES_MAX,

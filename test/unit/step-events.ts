@@ -1,5 +1,6 @@
 /** Every event of the state machine's table, as what it is for a given record. */
 import type { Noted } from "../../src/core/effect/judge.ts";
+import type { Grounds } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
 import {
   type Answer,
@@ -94,7 +95,8 @@ export const ANSWER: Extract<Answer, { kind: "kept" }> = {
 };
 const OTHER_BODY: Answer = { kind: "not-kept", status: 201, size: 3, digest: "b".repeat(64) };
 const OTHER_STATUS: Answer = { ...ANSWER, status: 202 };
-export const COMMITTED: Outcome = { kind: "committed", answer: ANSWER };
+export const COMMITTED: Outcome = { kind: "committed", word: "word-a", answer: ANSWER };
+export const GROUNDS: Grounds = { code: "checked", target: "ticket-1", digest: "e".repeat(64) };
 const NOT_COMMITTED: Outcome = { kind: "not-committed" };
 
 /** `k` makes what an event brings along new: incarnation, nonce and effect id. */
@@ -138,6 +140,7 @@ const resolve = (operator: string, outcome: Outcome, operatorsRequired = 2): Mak
     do: "resolve",
     effect: record.state === "absent" ? "effect-0" : record.effect,
     operator,
+    grounds: GROUNDS,
     outcome,
     operatorsRequired,
   });
@@ -226,7 +229,11 @@ export const EVENTS: Record<EventName, Make> = {
   "resolve, A says not committed": resolve("a", NOT_COMMITTED),
   "resolve, B says committed": resolve("b", COMMITTED),
   "resolve, B says not committed": resolve("b", NOT_COMMITTED),
-  "resolve, B says another answer": resolve("b", { kind: "committed", answer: OTHER_STATUS }),
+  "resolve, B says another answer": resolve("b", {
+    kind: "committed",
+    word: "word-b",
+    answer: OTHER_STATUS,
+  }),
   "resolve, B says committed, three required": resolve("b", COMMITTED, 3),
   "resolve, C says committed, three required": resolve("c", COMMITTED, 3),
   "resolve, one required": resolve("b", COMMITTED, 1),
@@ -234,6 +241,7 @@ export const EVENTS: Record<EventName, Make> = {
     do: "resolve",
     effect: "effect-of-another",
     operator: "b",
+    grounds: GROUNDS,
     outcome: COMMITTED,
     operatorsRequired: 1,
   }),

@@ -49,6 +49,22 @@ const nothingToResolve = {
   "resolve, stale effect": same("stale"),
 };
 
+/** The first truth stays; an operator who says otherwise is told of. */
+const objects = (state: KeyRecord["state"], ...events: EventName[]) => ({
+  ...nothingToResolve,
+  ...Object.fromEntries(events.map((event) => [event, moved(state, "stale", "contradiction")])),
+});
+
+const SAY_YES = [
+  "resolve, A says committed",
+  "resolve, B says committed",
+  "resolve, B says another answer",
+  "resolve, B says committed, three required",
+  "resolve, C says committed, three required",
+  "resolve, one required",
+] as const;
+const SAY_NO = ["resolve, A says not committed", "resolve, B says not committed"] as const;
+
 /** Nothing is in doubt, or nobody listens: that the origin has seen nothing is no news. */
 const probeTellsNothing = (answer: Cell["answer"]) => ({
   "probed none, observed early": same(answer),
@@ -244,7 +260,7 @@ const unasked: Row = {
 const settled: Row = {
   ...takesReports("settled"),
   ...fencesOldTokens("settled"),
-  ...nothingToResolve,
+  ...objects("settled", ...SAY_NO, "resolve, B says another answer"),
   ...acknowledged("settled"),
   begin: same("replay"),
   "begin, other fingerprint": same("mismatch"),
@@ -267,7 +283,7 @@ const expired: Row = { ...settled, begin: same("expired"), "begin, same nonce": 
 const released: Row = {
   ...takesReports("released"),
   ...fencesOldTokens("released"),
-  ...nothingToResolve,
+  ...objects("released", ...SAY_YES),
   ...acknowledged("released"),
   ...grantsSameRequest,
   renew: same("fenced"),

@@ -115,7 +115,7 @@ describe("one home each", () => {
     [
       "SQL",
       /\b(SELECT|INSERT|UPDATE|DELETE FROM|CREATE TABLE)\b/,
-      /^src\/ledger\/(d1|d1-read|shard\/store)\.ts|^src\/verify\/sources\/(d1|dump)\.mjs/,
+      /^src\/ledger\/(d1|d1-[a-z]+|shard\/store)\.ts|^src\/verify\/sources\/(d1|dump)\.mjs/,
     ],
     [
       "storage",
@@ -130,7 +130,7 @@ describe("one home each", () => {
     [
       "problem texts and statuses",
       /status: [45]\d\d\b/,
-      /^src\/core\/(problem|effect\/problems)\.ts|^src\/demo\//,
+      /^src\/core\/(problem|(effect|operator|reconcile)\/problems)\.ts|^src\/demo\//,
     ],
   ];
 

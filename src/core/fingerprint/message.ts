@@ -70,6 +70,19 @@ export function fingerprintMessage(input: FingerprintInput): Uint8Array {
   ]);
 }
 
+/** How the body of a request counts. */
+export function nameBodyForm(input: FingerprintInput): BodyForm["kind"] {
+  const media = input.contentType === null ? null : readMediaType(input.contentType);
+  return readBodyForm(input, media).kind;
+}
+
+/** Lower-case names of the fields that count, whether they are there or not. */
+export function listCountedFields({ field, rule }: Pick<FingerprintInput, "field" | "rule">): string[] {
+  const overrides = METHOD_OVERRIDES.filter((name) => field(name) !== null);
+  const names = [...overrides, ...rule.headers.map((name) => name.toLowerCase())];
+  return [...new Set(names)].sort();
+}
+
 function readBodyForm(input: FingerprintInput, media: MediaType | null): BodyForm {
   const boundary = media === null ? null : readBoundary(media);
   const multipart = boundary === null ? null : readMultipart(input.body, boundary);
@@ -87,12 +100,10 @@ function writeMediaType(value: string | null, media: MediaType | null, form: Bod
 }
 
 /** The rule's fields, absent or present, and those overrides that are present. */
-function writeHeaders({ field, rule }: FingerprintInput): Uint8Array {
-  const overrides = METHOD_OVERRIDES.filter((name) => field(name) !== null);
-  const names = [...overrides, ...rule.headers.map((name) => name.toLowerCase())];
+function writeHeaders(input: FingerprintInput): Uint8Array {
   return writeMessage(
-    [...new Set(names)].sort().flatMap((name) => {
-      const value = field(name);
+    listCountedFields(input).flatMap((name) => {
+      const value = input.field(name);
       return value === null ? [name, "absent", ""] : [name, "present", value];
     }),
   );

@@ -1,5 +1,5 @@
 /** Steps 1 to 3: everything that is decided before the key is touched. The order is the order of the problem table. */
-import { fingerprintMessage } from "../../core/fingerprint/message.ts";
+import { type FingerprintInput, fingerprintMessage } from "../../core/fingerprint/message.ts";
 import { type Pairs, pairsForOrigin } from "../../core/http/headers.ts";
 import { readKey } from "../../core/http/key.ts";
 import { RETRY_STORE_S } from "../../core/limits.ts";
@@ -58,21 +58,23 @@ export async function admit(request: Request, admission: Admission): Promise<Adm
 
   const { key } = read;
   const name = await keyring.name(nameMessage(policy.id, principal.parts, key));
-  const fp = await keyring.fingerprint(await describeRequest(request, admission, body.bytes));
+  const described = await describeRequest(request, admission, body.bytes);
+  const fp = await keyring.fingerprint(fingerprintMessage(described));
   const operation = await writeOperationId(name, keyring);
   const sent = { target: path + search, headers: headers.pairs, body: body.bytes };
   return { kind: "guarded", ticket: { name, operation, fp, key, principal: principal.parts, ...sent } };
 }
 
-async function describeRequest(
+/** What the fingerprint is made of. */
+export async function describeRequest(
   request: Request,
-  admission: Admission,
+  admission: Pick<Admission, "policy" | "path" | "search">,
   body: Uint8Array,
-): Promise<Uint8Array> {
+): Promise<FingerprintInput> {
   const { policy, path, search } = admission;
   const { method, headers } = request;
   const content = await decodeForFingerprint(body, headers.get("content-encoding"), policy.requestBytesMax);
-  return fingerprintMessage({
+  return {
     method,
     path,
     search,
@@ -80,7 +82,7 @@ async function describeRequest(
     field: (name) => headers.get(name),
     rule: content.kind === "decoded" ? policy.fingerprint : withEncoding(policy.fingerprint),
     body: content.bytes,
-  });
+  };
 }
 
 /** Fields the gateway itself has read meaning from: a connection option that has them removed on the way is refused. */

@@ -21,6 +21,9 @@ export type PrincipalReader = (request: Request) => Promise<Principal>;
 
 type JwtRule = Extract<PrincipalRule, { from: "jwt" }>;
 
+/** The one part of the principal that callers without a credential share. */
+export const ANONYMOUS = "anonymous";
+
 const MISSING: Principal = { kind: "missing" };
 
 const HMAC_ALGORITHMS = ["HS256", "HS384", "HS512"];
@@ -46,7 +49,7 @@ export function compilePrincipal(policy: Pick<RoutePolicy, "principal" | "anonym
     const principal = await read(request);
     // A credential that was sent and is wrong is not the same as none: only callers without one share.
     const isAnonymous = principal.kind === "missing" && !hasCredential(request, policy.principal);
-    return isAnonymous ? { kind: "known", parts: ["anonymous"] } : principal;
+    return isAnonymous ? { kind: "known", parts: [ANONYMOUS] } : principal;
   };
 }
 
@@ -157,7 +160,8 @@ function isTokensFault(error: unknown): boolean {
   return error instanceof errors.JOSEError && !elsewhere.includes(error.code);
 }
 
-function readClaims(payload: JWTPayload, issuer: string, claims: readonly string[]): Principal {
+/** The claims of a token that was verified. */
+export function readClaims(payload: JWTPayload, issuer: string, claims: readonly string[]): Principal {
   const values = claims.map((claim) => payload[claim]);
   if (!values.every((value) => (typeof value === "string" && value !== "") || typeof value === "number"))
     return MISSING;

@@ -3,6 +3,7 @@
  * attempt, and the answer is recorded for that attempt only: whatever has happened to the key meanwhile wins.
  */
 import type { Verdict } from "../../core/event.ts";
+import type { GivenAnswer } from "../../core/http/given-answer.ts";
 import {
   FLUSH_RETRY_MS,
   PROBE_PUT_OFF_MS,
@@ -11,7 +12,7 @@ import {
   WAKE_PAUSE_MS,
 } from "../../core/limits.ts";
 import type { ProbeRule, RoutePolicy } from "../../core/policy.ts";
-import type { Asked, Attempt, Keyring, ProbedAnswer, ProbePort, Voiding } from "../../core/ports.ts";
+import type { Asked, Attempt, Keyring, ProbePort, Voiding } from "../../core/ports.ts";
 import { type Answer, tokenOf, type Unknown } from "../../core/record.ts";
 import type { Keeper, KeeperParts } from "../keeper.ts";
 import { copyAnswer, describeOnly } from "../storage/copy.ts";
@@ -104,7 +105,16 @@ async function ask(
   const { verdict, rows } = await judge(keeper.name, parts, open, heard, { rawKey, ageMs });
   const event = { do: "probed", token: tokenOf(record), verdict, jitter: Math.random() } as const;
   const done = keeper.step(parts, event, rows);
-  return done.kind === "stepped" ? "asked" : done.kind;
+  if (done.kind !== "stepped") return done.kind;
+  if (done.step.answer.kind === "fenced") noteLate(keeper, parts, record, verdict);
+  return "asked";
+}
+
+/** Another attempt was granted meanwhile, and this one has had its effect: somebody has to look. Stopping before this tells nobody. */
+function noteLate(keeper: Keeper, parts: InquiryParts, asked: Unknown, verdict: Verdict): void {
+  if (verdict.kind !== "committed") return;
+  const { answer } = verdict;
+  keeper.step(parts, { do: "settle", token: tokenOf(asked), effect: asked.effect, answer });
 }
 
 /** Where the origin can void what it hasn't seen, that is proof at once; what it has merely not seen is not. */
@@ -150,7 +160,7 @@ async function sealProbed(
   name: string,
   { keyring }: InquiryParts,
   { record, policy }: Open,
-  came: ProbedAnswer,
+  came: GivenAnswer,
   rawKey: string | null,
 ): Promise<{ answer: Answer; rows: readonly ArrayBuffer[] }> {
   const isOver = came.body.byteLength > policy.responseBytesMax;

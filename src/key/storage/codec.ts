@@ -88,8 +88,7 @@ function isState(value: Shape): boolean {
         isText(value.reason) &&
         isCount(value.probes) &&
         (value.probeDue === null || isCount(value.probeDue)) &&
-        isShape(value.proposal) &&
-        (value.proposal.by === "nobody" || value.proposal.by === "operators")
+        isProposal(value.proposal)
       );
     case "settled":
       return (
@@ -100,6 +99,21 @@ function isState(value: Shape): boolean {
     default:
       return false;
   }
+}
+
+function isProposal(value: unknown): boolean {
+  if (!isShape(value)) return false;
+  const { operators, grounds, outcome } = value;
+  if (value.by !== "operators") return value.by === "nobody";
+  return (
+    Array.isArray(operators) &&
+    operators.every(isText) &&
+    Array.isArray(grounds) &&
+    grounds.length === operators.length &&
+    grounds.every((each) => isShape(each) && isText(each.digest)) &&
+    isShape(outcome) &&
+    (outcome.kind === "not-committed" || (outcome.kind === "committed" && isText(outcome.word)))
+  );
 }
 
 function isAnswer(value: unknown): value is Answer {

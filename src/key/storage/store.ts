@@ -34,6 +34,9 @@ export type Transacted =
 
 export type Stepped = Extract<Transacted, { kind: "stepped" }>;
 
+/** What an event would make of the record. */
+export type Rehearsal = { kind: "rehearsed"; step: Step } | { kind: "unreadable" };
+
 /** What became of a report that could be judged. */
 export type ReportTaken = {
   kind: "told";
@@ -100,6 +103,14 @@ export class KeyStore {
     return this.#inTransaction(() => this.#apply(event, around, rows));
   }
 
+  /** The same without writing anything. */
+  rehearse(event: Event, around: Around): Rehearsal {
+    const loaded = this.load();
+    return loaded.kind === "unreadable"
+      ? loaded
+      : { kind: "rehearsed", step: attend(loaded.record, event, around) };
+  }
+
   /** Judges a report by what is known of this life's effects, and tells what is new of it: both are written, or neither. */
   tell(attempt: Attempt, report: readonly Word[], around: Around): ReportTaken | ReportLeft {
     return this.#inTransaction<ReportTaken | ReportLeft>(() => {
@@ -141,11 +152,7 @@ export class KeyStore {
     const loaded = this.load();
     if (loaded.kind === "unreadable") return loaded;
     const before = loaded.record;
-    const now = Date.now();
-    const attended = isOrphaned(before, around.isRunning)
-      ? step(before, { do: "orphan" }, now).record
-      : before;
-    const stepped = step(attended, event, now);
+    const stepped = attend(before, event, around);
     const isChanged = stepped.record !== before;
     const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
     if (isChanged && record.state !== "absent") {
@@ -224,6 +231,12 @@ export class KeyStore {
 
 function told(record: KeyRecord): KeyRecord {
   return record.state === "absent" ? record : withoutEntries(record);
+}
+
+function attend(before: KeyRecord, event: Event, { isRunning }: Around): Step {
+  const now = Date.now();
+  const attended = isOrphaned(before, isRunning) ? step(before, { do: "orphan" }, now).record : before;
+  return step(attended, event, now);
 }
 
 /** The object restarted while it ran this attempt: nobody will ever settle it. */

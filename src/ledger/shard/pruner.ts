@@ -87,7 +87,14 @@ async function appendPrune(store: ShardStore, how: Pruning, until: number, now: 
   const text = pruneText(place, { at: now, until, root });
   const hash = await sha256Hex(encodeUtf8(text));
   const lines = [{ text, hash }];
-  const held = await how.append({ stream, first: place.seq, prev: place.prev, lines, ends: false });
+  const held = await how.append({
+    stream,
+    operation: null,
+    first: place.seq,
+    prev: place.prev,
+    lines,
+    ends: false,
+  });
   const written = store.readStream(stream);
   if (held.kind !== "held" || written?.seq !== place.seq) throw new Error("the prune entry was not taken");
   return written.last;

@@ -83,7 +83,8 @@ async function writeLines(
     const lines = takeFitting(staged.lines);
     const leaves = staged.leaves.slice(0, lines.length);
     const to = first + lines.length;
-    const effects = effectsOf(lines.slice(cursor - first), how.allEffects);
+    const operations = staged.operations.slice(cursor - first);
+    const effects = effectsOf(lines.slice(cursor - first), operations, how.allEffects);
     const made = await makeBundles(first, lines, leaves);
     const written = await withinTime(writeChunk(database, how.shard, { ...made, effects }), D1_TIMEOUT_MS);
     if (written.kind === "differs") return written;

@@ -10,10 +10,12 @@ import type { PlacedLine, ShardStore, StreamRow } from "./store.ts";
 
 /**
  * Entries of one stream in order, the first of them number `first`. `prev` is the hash of the one before; `hash` of a line's text,
- * in hex. `ends`: the last one ends its stream.
+ * in hex. `ends`: the last one ends its stream. `operation` is the name of the key object that sends them; null: it is none's, or a sender of
+ * an older version didn't say. It is in no line.
  */
 export type Delivery = {
   stream: string;
+  operation: string | null;
   first: number;
   prev: string;
   lines: readonly { text: string; hash: string }[];
@@ -105,7 +107,7 @@ export class Sequencer {
     this.#log ??= this.#store.readLog();
     const from = this.#log;
     const streams = new Map<string, StreamRow>();
-    const lines: string[] = [];
+    const lines: Pick<PlacedLine, "line" | "operation">[] = [];
     const forked: string[] = [];
     const answers = deliveries.map((delivery): Delivered => {
       const known = streams.get(delivery.stream) ?? this.#store.readStream(delivery.stream);
@@ -117,7 +119,8 @@ export class Sequencer {
       }
       if (judged.kind !== "new") return judged;
       for (const { text } of delivery.lines.slice(judged.skip)) {
-        lines.push(placeLine(text, this.#shard, from.size + lines.length));
+        const line = placeLine(text, this.#shard, from.size + lines.length);
+        lines.push({ line, operation: delivery.operation });
       }
       const row = advance(delivery, from.size + lines.length - 1);
       streams.set(delivery.stream, row);
@@ -125,7 +128,7 @@ export class Sequencer {
     });
     if (streams.size > 0) {
       const placed = await Promise.all(
-        lines.map(async (line): Promise<PlacedLine> => ({ line, leaf: await hashLeaf(line) })),
+        lines.map(async (line): Promise<PlacedLine> => ({ ...line, leaf: await hashLeaf(line.line) })),
       );
       const leaves = placed.map(({ leaf }) => leaf);
       const to = await extendFrontier(from, leaves, hashNode);

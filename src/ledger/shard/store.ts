@@ -13,7 +13,8 @@ export type StreamRow = {
   last: number;
 };
 
-export type PlacedLine = { line: string; leaf: Hash };
+/** `operation`: name of the key object that the line is about; null: none is known. */
+export type PlacedLine = { line: string; leaf: Hash; operation: string | null };
 
 /** A signed checkpoint. `root` in hex. */
 export type Checkpoint = { size: number; root: string; note: string; at: number };
@@ -31,7 +32,13 @@ export type Push = {
 /** `until`: entries before it go. `entry`: index of the entry that says so. */
 export type Prune = { done: number; pending: { until: number; entry: number } | null; checkAt: number };
 
-export type StagedLines = { first: number; lines: readonly string[]; leaves: readonly Hash[] };
+/** `operations` has a member for every line. */
+export type StagedLines = {
+  first: number;
+  lines: readonly string[];
+  leaves: readonly Hash[];
+  operations: readonly (string | null)[];
+};
 
 /** A shard's name, `epoch:number`, and how many there are. */
 export type ShardPlace = { shard: string; shards: number };
@@ -86,11 +93,12 @@ export class ShardStore {
       const leaves = new Uint8Array(placed.length * HASH_BYTES);
       placed.forEach(({ leaf }, i) => void leaves.set(leaf, i * HASH_BYTES));
       this.#sql.exec(
-        "INSERT INTO staged (first, count, body, leaves) VALUES (?, ?, ?, ?)",
+        "INSERT INTO staged (first, count, body, leaves, operations) VALUES (?, ?, ?, ?, ?)",
         from.size,
         placed.length,
         body,
         leaves.buffer,
+        placed.map(({ operation }) => operation ?? "").join("\n"),
       );
       this.#storage.kv.put<StoredLog>(LOG, { v: 1, size: to.size, hashes: to.hashes });
     });
@@ -116,8 +124,8 @@ export class ShardStore {
   /** The lines from `from` up to `to`, as far as they are still here. */
   readStaged(from: number, to: number): StagedLines {
     const rows = this.#sql
-      .exec<{ first: number; body: string; leaves: ArrayBuffer }>(
-        "SELECT first, body, leaves FROM staged WHERE first < ?2 AND first >= coalesce((SELECT max(first) FROM staged WHERE first <= ?1), ?1) ORDER BY first",
+      .exec<{ first: number; count: number; body: string; leaves: ArrayBuffer; operations: string | null }>(
+        "SELECT first, count, body, leaves, operations FROM staged WHERE first < ?2 AND first >= coalesce((SELECT max(first) FROM staged WHERE first <= ?1), ?1) ORDER BY first",
         from,
         to,
       )
@@ -125,11 +133,13 @@ export class ShardStore {
     const begin = rows[0]?.first ?? from;
     const lines = rows.flatMap(({ body }) => body.split("\n").slice(0, -1));
     const leaves = rows.flatMap((row) => splitHashes(new Uint8Array(row.leaves)));
+    const operations = rows.flatMap((row) => splitOperations(row.operations, row.count));
     const first = Math.max(begin, from);
     return {
       first,
       lines: lines.slice(first - begin, to - begin),
       leaves: leaves.slice(first - begin, to - begin),
+      operations: operations.slice(first - begin, to - begin),
     };
   }
 
@@ -160,8 +170,16 @@ export class ShardStore {
   }
 
   #hasTables(): boolean {
-    this.#isReady ||= this.#storage.kv.get(LOG) !== undefined || this.#findTables();
+    this.#isReady ||= this.#findTables() && this.#addColumns();
     return this.#isReady;
+  }
+
+  /** Rows that an earlier version has staged say no operations, and one that comes back names the columns it writes. */
+  #addColumns(): true {
+    const columns = this.#sql.exec<{ name: string }>("PRAGMA table_info(staged)").toArray();
+    if (!columns.some(({ name }) => name === "operations"))
+      this.#sql.exec("ALTER TABLE staged ADD COLUMN operations TEXT");
+    return true;
   }
 
   #findTables(): boolean {
@@ -175,7 +193,8 @@ export class ShardStore {
     if (this.#hasTables()) return;
     this.#sql.exec(`CREATE TABLE IF NOT EXISTS streams (stream TEXT PRIMARY KEY, seq INTEGER NOT NULL, hash TEXT NOT NULL,
         state TEXT NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, body TEXT NOT NULL, leaves BLOB NOT NULL);`);
+      CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, body TEXT NOT NULL, leaves BLOB NOT NULL,
+        operations TEXT);`);
   }
 }
 
@@ -196,6 +215,11 @@ type Values = {
   webhook: Push;
   prune: Prune;
 };
+
+function splitOperations(text: string | null, count: number): (string | null)[] {
+  const names = text?.split("\n") ?? [];
+  return Array.from({ length: count }, (_, i) => names[i] || null);
+}
 
 function splitHashes(bytes: Uint8Array): Hash[] {
   return Array.from({ length: bytes.length / HASH_BYTES }, (_, i) =>

@@ -46,6 +46,9 @@ const EVIDENCE_BY = /** @type {Record<string, string[]>} */ ({
   operator: ["operator"],
 });
 
+/** Why an operator says what he says: a reason, a reference, and a digest of both. */
+const GROUNDS = ["code", "target", "digest"];
+
 const LIVE = [IN_FLIGHT, UNKNOWN, SETTLED, RELEASED];
 /** What an origin says of effects of its own: they have a capability that is not a dispatch's, and any phase. */
 const REPORT = {
@@ -68,14 +71,14 @@ const TYPES = {
     to: SETTLED,
     phase: "committed",
     must: ["actor"],
-    may: ["status", "answerDigest"],
+    may: ["status", "answerDigest", ...GROUNDS],
   },
   released: {
     from: [IN_FLIGHT, UNKNOWN],
     to: RELEASED,
     phase: "failed",
     must: ["evidence", "actor"],
-    may: [],
+    may: GROUNDS,
   },
   unknown: { from: [IN_FLIGHT], to: UNKNOWN, phase: undefined, must: ["code"], may: [] },
   late: {
@@ -85,8 +88,14 @@ const TYPES = {
     must: [],
     may: ["answerDigest"],
   },
-  contradiction: { from: [SETTLED, RELEASED], to: null, phase: undefined, must: [], may: ["answerDigest"] },
-  proposed: { from: [UNKNOWN], to: null, phase: undefined, must: ["actor"], may: [] },
+  contradiction: {
+    from: [SETTLED, RELEASED],
+    to: null,
+    phase: undefined,
+    must: [],
+    may: ["answerDigest", "actor", ...GROUNDS],
+  },
+  proposed: { from: [UNKNOWN], to: null, phase: undefined, must: ["actor"], may: GROUNDS },
   purged: { from: [SETTLED, RELEASED], to: PURGED, phase: undefined, must: [], may: [] },
   effect: REPORT,
   "effect-contradiction": REPORT,
@@ -208,12 +217,18 @@ function judgeMove(row, line, { from }) {
  * @param {boolean} isBlind
  */
 function judgeActor(row, line, isBlind) {
-  if (line.actor === undefined) return null;
+  const hasGrounds = [line.code, line.target, line.digest].some((member) => member !== undefined);
+  if (line.actor === undefined) {
+    return hasGrounds && line.type === "contradiction" ? "grounds that nobody gives" : null;
+  }
   const kind = line.actor.startsWith("operator:") ? "operator" : line.actor;
   const allowed = EVIDENCE_BY[kind];
   if (allowed === undefined) return `${line.type} by an actor that can't`;
   if (line.evidence !== undefined && !allowed.includes(line.evidence))
     return "evidence that its actor can't have";
+  if (hasGrounds && kind !== "operator") return "grounds that only operators give";
+  if (line.type === "contradiction")
+    return kind === "operator" ? null : "only operators contradict in their own name";
   if (line.type === "proposed") return kind === "operator" ? null : "only operators propose";
   // Probes and operators are asked about unknown outcomes only.
   return !isBlind && kind !== "executor" && row.state !== UNKNOWN

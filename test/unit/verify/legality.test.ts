@@ -133,6 +133,9 @@ describe("a stream that can't have happened", () => {
       ],
       ["proposed", 1, { actor: "executor" }],
     ],
+    ["is settled by its executor with grounds", [["granted", 1]], ["settled", 1, { code: "checked" }]],
+    ["is contradicted with grounds by nobody", settled, ["contradiction", 1, { code: "checked" }]],
+    ["is contradicted by its executor", settled, ["contradiction", 1, { actor: "executor" }]],
     ["is contradicted before it is known", [["granted", 1]], ["contradiction", 1]],
     ["is late for the current attempt", [["granted", 1]], ["late", 1]],
     [

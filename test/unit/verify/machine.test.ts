@@ -47,6 +47,7 @@ function makeEvent(
     route: "r",
     terms: terms(onCrash),
   };
+  const grounds = { code: "checked", target: pick % 2 === 0 ? "ticket-1" : null, digest: "a".repeat(64) };
   const events: Event[] = [
     { do: "begin", nonce: `nonce-${count}`, fp: FP, authorized: true, fresh },
     { do: "settle", token, effect, answer },
@@ -59,6 +60,7 @@ function makeEvent(
       do: "resolve",
       effect,
       operator: `op${pick % 3}`,
+      grounds,
       outcome: { kind: "not-committed" },
       operatorsRequired: 2,
     },
@@ -66,7 +68,8 @@ function makeEvent(
       do: "resolve",
       effect,
       operator: `op${pick % 3}`,
-      outcome: { kind: "committed", answer },
+      grounds,
+      outcome: { kind: "committed", word: JSON.stringify(answer), answer },
       operatorsRequired: 2,
     },
     { do: "tick" },

@@ -151,7 +151,7 @@ describe("the alarm", () => {
   it("does not ring for an unknown outcome that nobody is asked about", async () => {
     stopClock();
     mockOrigin(() => new Response(null, { status: 502 }));
-    const response = await post("/probe", makeKey());
+    const response = await post("/pay", makeKey());
     const stub = keyObject(operationOf(response));
     await expectProblem(response, "outcome-unknown", 502);
     await settleDown();

@@ -7,6 +7,7 @@ import {
   config,
   keyObject,
   keyring,
+  macs,
   makeOperation,
   readRecord,
   submitTo,
@@ -26,7 +27,12 @@ describe("a dispatch", () => {
     const send = vi.fn<() => Promise<Response>>();
     const request = makeRequest({ body: () => Promise.reject(new Error("cut")) });
     const stop = new AbortController();
-    const came = await openOrigin(config.origin, send, keyring).dispatch(request, ATTEMPT, BUDGET, stop);
+    const came = await openOrigin(config.origin, send, keyring, macs).dispatch(
+      request,
+      ATTEMPT,
+      BUDGET,
+      stop,
+    );
     expect(came).toEqual({ kind: "unsent" });
     expect(send).not.toHaveBeenCalled();
   });
@@ -34,7 +40,7 @@ describe("a dispatch", () => {
   it("that fails once the request may be under way is lost, not unsent", async () => {
     const send = vi.fn(() => Promise.reject(new TypeError("refused")));
     const stop = new AbortController();
-    const came = await openOrigin(config.origin, send, keyring).dispatch(
+    const came = await openOrigin(config.origin, send, keyring, macs).dispatch(
       makeRequest({}),
       ATTEMPT,
       BUDGET,

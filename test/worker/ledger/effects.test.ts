@@ -19,7 +19,12 @@ import { mockOrigin } from "../support/origin.ts";
 const READER = { Authorization: "Bearer reader.secret-of-reader" };
 const DIGEST = "d".repeat(64);
 
-type Told = { stream: string; effect: string; report: (entries: readonly unknown[]) => Promise<void> };
+type Told = {
+  name: string;
+  stream: string;
+  effect: string;
+  report: (entries: readonly unknown[]) => Promise<void>;
+};
 
 /** An executed operation and how its origin reports. */
 async function execute(): Promise<Told> {
@@ -31,6 +36,7 @@ async function execute(): Promise<Told> {
   const { inc } = await readRecord(keyObject(operation));
   const stream = await keyring.stream(operation.split(".")[0] ?? "", inc);
   return {
+    name: operation.split(".")[0] ?? "",
     stream,
     effect: headers.get("Effect-Id") ?? "",
     async report(entries) {
@@ -66,7 +72,7 @@ const CHARGE = { effect_id: "charge-1", capability: "payments.charge" };
 describe("a reported effect", () => {
   it("is in the ledger beside the dispatch, with all that was told and nothing else", async () => {
     stopClock();
-    const { stream, effect, report } = await execute();
+    const { name, stream, effect, report } = await execute();
     await report([
       { ...CHARGE, target: "acct-1", cost: { "money.eur": 12.5 }, digest: DIGEST, note: "secret" },
       { ...CHARGE, phase: "failed", error: { code: "declined", message: "secret" } },
@@ -88,11 +94,20 @@ describe("a reported effect", () => {
     });
     expect(lines[3]).toMatchObject({ code: "declined" });
     expect(JSON.stringify(lines)).not.toContain("secret");
+    expect(JSON.stringify(lines)).not.toContain(name);
     expect(await rowsOf(stream)).toMatchObject([
-      { effect_id: effect, reported: 0, capability: "origin.request", state: "committed", version: 2 },
+      {
+        effect_id: effect,
+        reported: 0,
+        operation: name,
+        capability: "origin.request",
+        state: "committed",
+        version: 2,
+      },
       {
         effect_id: "charge-1",
         reported: 1,
+        operation: name,
         state: "failed",
         code: "declined",
         target: "acct-1",

@@ -6,7 +6,7 @@ import { LedgerObjectShell } from "../../../src/ledger/shard/ledger-object.ts";
 import { advanceClock, MINUTE, settleDown, stopClock } from "../support/clock.ts";
 import { expectAnswer, makeKey, operationOf, post } from "../support/gateway.ts";
 import { makeDelivery, readAllLines, runRounds, SHARDS, typesByStream } from "../support/ledger.ts";
-import { keyObject, runAlarm } from "../support/object.ts";
+import { keyObject, nameOf, runAlarm } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 const KEYS = 20;
@@ -176,6 +176,7 @@ describe("FR-071 what is read back", () => {
         effect_id: lines[0]?.effect_id,
         stream: lines[0]?.stream,
         reported: 0,
+        operation: await nameOf("pay", key),
         shard: lines[0]?.shard,
         attempt: 1,
         capability: "origin.request",

@@ -85,7 +85,7 @@ export async function makeDelivery(count: number, mark = "", stream = newStream(
     prev = await sha256Hex(encodeUtf8(text));
     lines.push({ text, hash: prev });
   }
-  return { stream, first: 1, prev: STREAM_START, lines, ends: false };
+  return { stream, operation: null, first: 1, prev: STREAM_START, lines, ends: false };
 }
 
 function newStream(): string {

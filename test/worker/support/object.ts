@@ -13,6 +13,7 @@ import type { Env } from "../../../src/env.ts";
 import { writeOperationId } from "../../../src/gateway/operation-id.ts";
 import { KeyObjectShell, type KeyParts } from "../../../src/key/key-object.ts";
 import { readBegun, requestFor } from "../../../src/key/wire.ts";
+import { openOriginMacs } from "../../../src/origin/evidence.ts";
 import { wire } from "../../../src/wiring.ts";
 import type { KeyObject } from "../../../src/worker.ts";
 
@@ -32,6 +33,7 @@ function readConfig(): Config {
 }
 
 export const keyring = await makeKeyring(config.secrets);
+export const macs = await openOriginMacs(config.secrets.originEvidence);
 
 export function policyOf(route: string): RoutePolicy {
   const policy = config.routes.find(({ id }) => id === route);

@@ -14,6 +14,11 @@ export function describeRoute(id: string, changes: RouteTable = {}): RouteTable 
   return { id, match: `/${id}`, methods: ["POST"], key: "required", ...changes };
 }
 
+const SEALING_PROBE = {
+  url: "/effects/{effect_id}?attempt={attempt}&operation={operation_id}",
+  seal_url: "/effects/{effect_id}/void",
+};
+
 export const ROUTES: readonly RouteTable[] = [
   describeRoute("pay"),
   describeRoute("worker", { executor: "worker" }),
@@ -30,6 +35,13 @@ export const ROUTES: readonly RouteTable[] = [
   describeRoute("quota", { quota: { new_keys_per_minute: 2 } }),
   describeRoute("authorize", { authorize: AUTHORIZE_URL, window: "10s", quarantine: "5s" }),
   describeRoute("probe", { probe: { url: "/effects/{effect_id}" } }),
+  describeRoute("probe-worker", { probe: { url: "/effects/{effect_id}" }, executor: "worker" }),
+  describeRoute("probe-404", { probe: { url: "/effects/{effect_id}", not_found: "none" } }),
+  describeRoute("seal", { probe: SEALING_PROBE }),
+  describeRoute("seal-worker", { probe: SEALING_PROBE, executor: "worker" }),
+  describeRoute("seal-bound", { probe: SEALING_PROBE, seal_with_key: true }),
+  describeRoute("seal-redact", { probe: SEALING_PROBE, redact: ["/card/number"] }),
+  describeRoute("seal-small", { probe: SEALING_PROBE, response_max: "1KiB" }),
   describeRoute("tenant", { principal: { from: "header", name: "X-Tenant" } }),
   describeRoute("anon", { anonymous: "share" }),
   describeRoute("optional", { key: "optional" }),

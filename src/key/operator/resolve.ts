@@ -1,0 +1,101 @@
+/**
+ * An operator's word on an unknown outcome. An answer that comes with it is copied and sealed like one that comes from the origin;
+ * whatever has happened to the key meanwhile wins.
+ */
+import { encodeUtf8, sha256Hex, writeMessage } from "../../core/bytes.ts";
+import type { GivenAnswer } from "../../core/http/given-answer.ts";
+import type { RoutePolicy } from "../../core/policy.ts";
+import type { FreshAnswer, Keyring, Resolution, Resolving } from "../../core/ports.ts";
+import type { LiveRecord, Outcome } from "../../core/record.ts";
+import type { Keeper, KeeperParts } from "../keeper.ts";
+import { copyAnswer, describeOnly } from "../storage/copy.ts";
+import { sealFresh } from "../storage/seal.ts";
+import type { Stepped } from "../storage/store.ts";
+
+export type ResolveParts = KeeperParts & {
+  route: (id: string) => RoutePolicy | null;
+  keyring: Keyring;
+};
+
+type Told = { outcome: Outcome; rows: readonly ArrayBuffer[] };
+
+/**
+ * Stopping before the step's transaction leaves everything as it was. After it, the word is recorded, and saying the same again
+ * changes nothing.
+ */
+export async function resolveKey(
+  keeper: Keeper,
+  parts: ResolveParts,
+  resolution: Resolution,
+): Promise<Resolving> {
+  const loaded = keeper.store.load();
+  if (loaded.kind === "unreadable") return { kind: "unavailable" };
+  const { record } = loaded;
+  if (record.state === "absent") return { kind: "none" };
+  const { effect, operator, operatorsRequired, grounds } = resolution;
+  // Ids of effects are of one attempt each: an answer that is sealed for this record's attempt is refused with it once another has begun.
+  if (record.effect !== effect) return { kind: "stale" };
+  const { outcome, rows } = await tellOutcome(keeper.name, parts, record, resolution);
+  const event = { do: "resolve", effect, operator, operatorsRequired, grounds, outcome } as const;
+  const done = keeper.step(parts, event, rows);
+  return done.kind === "stepped" ? resolvingOf(done, operatorsRequired) : { kind: "unavailable" };
+}
+
+function resolvingOf({ step: { record, answer } }: Stepped, operatorsRequired: number): Resolving {
+  switch (answer.kind) {
+    case "done":
+      if (record.state === "settled" || record.state === "released") {
+        return { kind: "resolved", state: record.state };
+      }
+      throw new Error(`a resolution leaves no record ${record.state}`);
+    case "proposed": {
+      const proposal = record.state === "unknown" ? record.proposal : null;
+      const said = proposal?.by === "operators" ? proposal.operators.length : 0;
+      return { kind: "proposed", missing: operatorsRequired - said };
+    }
+    case "stale":
+      return { kind: "stale" };
+    case "full":
+      return { kind: "unavailable" };
+    default:
+      throw new Error(`a resolution is never answered ${answer.kind}`);
+  }
+}
+
+async function tellOutcome(
+  name: string,
+  { route, keyring }: ResolveParts,
+  record: LiveRecord,
+  { outcome }: Resolution,
+): Promise<Told> {
+  if (outcome.kind === "not-committed") return { outcome, rows: [] };
+  if (outcome.answer === null) {
+    return { outcome: { kind: "committed", word: "lost", answer: { kind: "lost" } }, rows: [] };
+  }
+  const { copy, word } = await copyGiven(outcome.answer, route(record.route));
+  const { inc, n, fp } = record;
+  const binding = { name, inc, n, fp, status: copy.status, secret: "" };
+  const { answer, rows } = await sealFresh(keyring, copy, binding, false);
+  return { outcome: { kind: "committed", word, answer }, rows };
+}
+
+/**
+ * What is kept of a given answer, and a digest of all of it. Not its text where the route is gone, so that nobody knows what has to be left
+ * out; where it is over the route's limit; and where answers are sealed with the client's own key, which no operator has.
+ */
+async function copyGiven(
+  given: GivenAnswer,
+  policy: RoutePolicy | null,
+): Promise<{ copy: FreshAnswer; word: string }> {
+  const word = await wordOf(given);
+  const isOver = policy === null || given.body.byteLength > policy.responseBytesMax;
+  if (isOver) return { copy: await describeOnly(given.status, given.body), word };
+  const copy = await copyAnswer(given, policy);
+  const isBound = policy.sealWithKey && copy.kind === "whole";
+  return { copy: isBound ? await describeOnly(copy.status, copy.body) : copy, word };
+}
+
+function wordOf({ status, headers, body }: GivenAnswer): Promise<string> {
+  const fields = encodeUtf8(JSON.stringify(headers));
+  return sha256Hex(writeMessage([String(status), fields, body]));
+}
