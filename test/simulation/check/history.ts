@@ -61,6 +61,8 @@ type Data =
   | { do: "log"; text: string }
   | { do: "fault"; name: string }
   | { do: "future"; key: string; isThere: boolean }
+  /** Somebody has written under a lease: whether it was the holder, and whether anything is different since. */
+  | { do: "lease"; isTaking: boolean; isHeld: boolean; isChanged: boolean }
   | { do: "healed" }
   | { do: "resolve"; key: string; effect: string; operator: string; outcome: string };
 

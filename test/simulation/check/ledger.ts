@@ -91,7 +91,7 @@ function follow({ state, attempt }: Place, { type, attempt: given = 0 }: Line): 
       return state === "settled" || state === "released" ? { state: "purged", attempt } : null;
     case "late":
     case "contradiction":
-    case "objected":
+
       return state === "purged" ? null : { state, attempt };
     default:
       return null;
@@ -198,7 +198,35 @@ function nothingSecretIsTold({ history }: View): string | null {
   return told === undefined ? null : `an entry holds a secret: ${told}`;
 }
 
+/** I20: who does not hold the lease changes nothing of what it protects. */
+function leasesAreHeld({ history }: View): string | null {
+  const wrong = rowsOf(history.rows, "lease").find(({ isTaking, isHeld, isChanged }) => !isTaking && !isHeld && isChanged);
+  return wrong === undefined ? null : "a reconciliation wrote without its lease";
+}
+
+const OPERATORS_REQUIRED = 2;
+
+/** I4: what operators have resolved was said by enough of them, of that very effect. */
+function operatorsAgree({ history, keys }: View): string | null {
+  const said = rowsOf(history.rows, "resolve");
+  for (const { stored } of keys.values()) {
+    for (const { after, before, at } of stored) {
+      if (after === null || before?.state !== "unknown") continue;
+      const isOperators = after.actor?.startsWith("operator") === true || after.evidence === "operator";
+      if (!isOperators || after.state === "unknown" || after.effect !== before.effect) continue;
+      const outcome = after.state === "settled" ? "committed" : "not-committed";
+      const names = said.filter((row) => row.effect === after.effect && row.outcome === outcome && row.at <= at);
+      if (new Set(names.map(({ operator }) => operator)).size < OPERATORS_REQUIRED) {
+        return `${after.effect} was resolved by the word of ${names.length}`;
+      }
+    }
+  }
+  return null;
+}
+
 export const LEDGER = {
+  "I4 operators": operatorsAgree,
+  I20: leasesAreHeld,
   I4: everyGrantEnds,
   I5: linesAreWhole,
   "I5 whole": nothingIsUntold,

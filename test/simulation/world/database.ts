@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import type { Checkpoint } from "../check/history.ts";
+import type { Checkpoint, Datum } from "../check/history.ts";
 import type { Injector } from "./faults.ts";
 import type { Random } from "./random.ts";
 import { OUTSIDE, type Scheduler } from "./scheduler.ts";
@@ -50,7 +50,13 @@ export class Sqlite {
   }
 }
 
-type Parts = { scheduler: Scheduler; random: Random; injector: Injector; isDown: () => boolean };
+type Parts = {
+  scheduler: Scheduler;
+  random: Random;
+  injector: Injector;
+  isDown: () => boolean;
+  note: (row: Datum) => void;
+};
 
 class Statement {
   readonly sql: string;
@@ -112,7 +118,7 @@ export class SimDatabase {
             scheduler.after(random.below(60), caller, "database failed", () => reject(new Error("D1_ERROR")));
           if (isDown() || injector.strikes("database fails before")) return fail();
           try {
-            const results = this.#sqlite.batch(statements);
+            const results = this.#runNoted(statements);
             if (injector.strikes("database fails after")) return fail();
             return scheduler.after(random.below(60), caller, "database answered", () => resolve(results));
           } catch (error) {
@@ -121,6 +127,24 @@ export class SimDatabase {
         });
       });
     });
+  }
+
+  /** Notes what a holder of a lease, or one who was it, has changed of everything that a lease protects. */
+  #runNoted(statements: readonly Statement[]): Record<string, unknown>[][] {
+    const first = statements[0];
+    if (first === undefined || !/ (leases|runs|findings)\b/.test(first.sql)) return this.#sqlite.batch(statements);
+    const before = this.#readLease();
+    const results = this.#sqlite.batch(statements);
+    const after = this.#readLease();
+    const token = String(first.values[1]);
+    const isTaking = first.sql.startsWith("INSERT INTO leases");
+    this.#parts.note({ do: "lease", isTaking, isHeld: before.token === token, isChanged: before.text !== after.text });
+    return results;
+  }
+
+  #readLease(): { token: string; text: string } {
+    const rows = ["leases", "runs", "findings"].map((table) => this.#sqlite.all(`SELECT * FROM ${table}`, []));
+    return { token: String(rows[0]?.[0]?.token ?? ""), text: JSON.stringify(rows) };
   }
 
   /** What is in it, for the observer of the ledger. */

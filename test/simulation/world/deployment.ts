@@ -4,14 +4,18 @@
  */
 import { makeKeyring } from "../../../src/config/keyring.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { RUN_MS_MAX } from "../../../src/core/limits.ts";
 import { readTarget } from "../../../src/core/http/target.ts";
 import type { Config, RoutePolicy } from "../../../src/core/policy.ts";
 import type { Keyring, Report } from "../../../src/core/ports.ts";
+import type { Cursor } from "../../../src/core/reconcile/finding.ts";
 import { type Gateway, makeGateway } from "../../../src/gateway/gateway.ts";
 import { handle } from "../../../src/gateway/handle.ts";
 import { writeOperationId } from "../../../src/gateway/operation-id.ts";
 import { KeyObjectShell, type KeyParts } from "../../../src/key/key-object.ts";
 import { openKeyPort } from "../../../src/key/remote.ts";
+import { scanStale } from "../../../src/ledger/d1-findings.ts";
+import { openLeases } from "../../../src/ledger/d1-lease.ts";
 import { noLedger } from "../../../src/ledger/none.ts";
 import { type LedgerObjects, openLedger, shardName } from "../../../src/ledger/port.ts";
 import { LedgerObjectShell } from "../../../src/ledger/shard/ledger-object.ts";
@@ -20,6 +24,7 @@ import { openOrigin, originUrl, type Send } from "../../../src/origin/dispatch.t
 import { type OriginMacs, openOriginMacs } from "../../../src/origin/evidence.ts";
 import { openProbe } from "../../../src/origin/probe.ts";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
+import { reconcileStale, STALE_EFFECTS } from "../../../src/reconcile/stale-effects.ts";
 import { report } from "../../../src/report.ts";
 import type { Served } from "./host.ts";
 
@@ -148,6 +153,25 @@ export function openLedgerObject(around: Surroundings, context: unknown): Served
   return new LedgerObject(context as DurableObjectState, parts) as unknown as Served;
 }
 
+/** One run of the cron, by an isolate of its own. */
+export function openCron(base: Base, around: Surroundings, version: number): () => Promise<unknown> {
+  const { database } = around;
+  const origin = openOrigin(base.config.origin, around.send, base.keyring, base.macs);
+  const keepAlive = (work: Promise<unknown>): void => void work.catch(() => undefined);
+  const keys = openKeyPort(around.keys as Parameters<typeof openKeyPort>[0], origin, report, keepAlive);
+  return async () => {
+    if (database === null) return null;
+    const parts = {
+      leases: openLeases(database),
+      scan: (after: Cursor | null, staleBefore: number, limit: number) =>
+        scanStale(database, STALE_EFFECTS, after, staleBefore, limit),
+      keys,
+      report,
+    };
+    return reconcileStale(parts, `cron of ${version}`, AbortSignal.timeout(RUN_MS_MAX));
+  };
+}
+
 /** The value of `Effect-Evidence` that this deployment believes. */
 export function signEvidence({ config }: Base, effect: string, attempt: string): Promise<string> {
   return signWith(config.secrets.originEvidence ?? new Uint8Array(), effect, attempt);
@@ -166,6 +190,7 @@ export type Deployment = {
   openFront: typeof openFront;
   openKeyObject: typeof openKeyObject;
   openLedgerObject: typeof openLedgerObject;
+  openCron: typeof openCron;
   signEvidence: typeof signEvidence;
 };
 
@@ -176,5 +201,6 @@ export const deployment: Deployment = {
   openFront,
   openKeyObject,
   openLedgerObject,
+  openCron,
   signEvidence,
 };

@@ -65,6 +65,8 @@ const DEEDS_MOST = {
   "alarm early": 3,
   "database down": 1,
   "ledger down": 1,
+  reconcile: 4,
+  "operators speak": 3,
 } as const;
 
 export type Deed = keyof typeof DEEDS_MOST;

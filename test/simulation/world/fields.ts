@@ -44,9 +44,19 @@ export class SimHeaders {
   }
 }
 
-class SimSignal {
+export class SimSignal {
   aborted = false;
   readonly #listeners: (() => void)[] = [];
+
+  /** Fires with the first of the given ones. */
+  static any(signals: Iterable<SimSignal>): SimSignal {
+    const joined = new SimSignal();
+    for (const signal of signals) {
+      if (signal.aborted) joined.abort();
+      else signal.addEventListener("abort", () => joined.abort());
+    }
+    return joined;
+  }
 
   addEventListener(_name: string, listener: () => void): void {
     this.#listeners.push(listener);

@@ -2,7 +2,7 @@
  * The globals that the product's code calls, answered by the run that is under way: time, timers, chance, digests, messages. Put in place
  * once in a process that does nothing else.
  */
-import { SimAbortController, SimHeaders } from "./fields.ts";
+import { SimAbortController, SimHeaders, SimSignal } from "./fields.ts";
 import { SimRequest, SimResponse } from "./http.ts";
 import type { Random } from "./random.ts";
 import type { Scheduler, Task } from "./scheduler.ts";
@@ -48,6 +48,7 @@ function stopTimer(task: Task | undefined): void {
 
 function wait(ms: number, how: { signal?: AbortSignal } = {}): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (how.signal?.aborted === true) return reject(new Error("aborted"));
     const timer = startTimer(resolve, ms);
     how.signal?.addEventListener("abort", () => {
       stopTimer(timer);
@@ -66,8 +67,8 @@ function makeUuid(): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
 }
 
-function timeOut(ms: number): AbortSignal {
-  const controller = new AbortController();
+function timeOut(ms: number): SimSignal {
+  const controller = new SimAbortController();
   startTimer(() => controller.abort(), ms);
   return controller.signal;
 }
@@ -92,7 +93,7 @@ export function replaceGlobals(): void {
   }
   Date.now = readClock;
   Math.random = () => underWay().random.next();
-  AbortSignal.timeout = timeOut;
+  Object.assign(AbortSignal, { timeout: timeOut, any: SimSignal.any });
   console.log = (line: unknown) => run?.log(String(line));
   process.on("unhandledRejection", (error) => {
     if (run === null) throw error;

@@ -54,6 +54,19 @@ export class Origin {
     this.#wires.clear();
   }
 
+  /** What a person is told who asks about an effect: the answer it was given, or null, and then it is void from now on. */
+  attest(effect: string): { status: number; headers: readonly (readonly [string, string])[]; body: Uint8Array } | null {
+    const known = this.#journal.get(effect);
+    if (known?.kind !== "executed") {
+      this.#journal.set(effect, { kind: "void" });
+      this.#parts.note({ do: "void", key: "", effect });
+      return null;
+    }
+    const { status, headers, body } = known.reply;
+    this.#parts.note({ do: "reply", key: "", effect, status, body: digestOf(body), whole: true });
+    return { status, headers, body: new TextEncoder().encode(body) };
+  }
+
   receive(sent: Sent, wire: Wire): void {
     this.#wires.add(wire);
     const path = new URL(sent.url).pathname;

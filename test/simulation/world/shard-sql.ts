@@ -2,8 +2,10 @@
  * The tables of a ledger shard, by the very statements that its store makes. Another statement is an error: this file follows
  * `src/ledger/shard/store.ts`, and a change there has to be made here.
  */
+import { underWay } from "./globals.ts";
+
 export type StreamRow = { stream: string; seq: number; hash: string; state: string; last: number };
-export type StagedRow = { first: number; count: number; body: string; leaves: ArrayBuffer };
+export type StagedRow = { first: number; count: number; body: string; leaves: ArrayBuffer; operations: string };
 
 export type Tables = { streams: Map<string, StreamRow>; staged: readonly StagedRow[] };
 
@@ -35,11 +37,11 @@ const STATEMENTS: readonly [beginsWith: string, act: Statement][] = [
     },
   ],
   [
-    "INSERT INTO staged (first, count, body, leaves)",
+    "INSERT INTO staged (first, count, body, leaves, operations) VALUES",
     ({ streams, staged }, values) => {
-      const [first, count, body, leaves] = values as [number, number, string, ArrayBuffer];
+      const [first, count, body, leaves, operations] = values as [number, number, string, ArrayBuffer, string];
       if (staged.some((row) => row.first === first)) throw new Error("UNIQUE constraint failed: staged.first");
-      return { rows: [], tables: { streams, staged: [...staged, { first, count, body, leaves }] } };
+      return { rows: [], tables: { streams, staged: [...staged, { first, count, body, leaves, operations }] } };
     },
   ],
   [
@@ -48,7 +50,7 @@ const STATEMENTS: readonly [beginsWith: string, act: Statement][] = [
       rows: [{ first: staged.length === 0 ? null : Math.min(...staged.map(({ first }) => first)) }],
     }),
   ],
-  ["SELECT first, body, leaves FROM staged WHERE first < ?2", readStaged],
+  ["SELECT first, count, body, leaves, operations FROM staged WHERE first < ?2", readStaged],
   [
     "DELETE FROM staged WHERE first + count <= ?",
     ({ streams, staged }, values) => {
@@ -72,12 +74,17 @@ export function runStatement(tables: Tables | null, sql: string, values: Values)
   if (sql.startsWith("SELECT count(*) AS n FROM sqlite_master")) {
     return { cursor: cursorOf([{ n: tables === null ? 0 : 1 }]), tables };
   }
+  if (sql.startsWith("PRAGMA table_info(staged)")) return { cursor: cursorOf([{ name: "operations" }]), tables };
   if (sql.startsWith("CREATE TABLE IF NOT EXISTS streams")) {
     return { cursor: cursorOf([]), tables: tables ?? NO_TABLES };
   }
   if (tables === null) throw new Error("no such table");
   const found = STATEMENTS.find(([begin]) => sql.startsWith(begin));
-  if (found === undefined) throw new Error(`a statement that the simulated shard does not know: ${sql}`);
+  if (found === undefined) {
+    const error = new Error(`a statement that the simulated shard does not know: ${sql}`);
+    underWay().escaped(error);
+    throw error;
+  }
   const made = found[1](tables, values);
   return { cursor: cursorOf(made.rows), tables: made.tables ?? tables };
 }

@@ -2,21 +2,24 @@
 import type { Datum, History, LedgerView, Left, Row, Shown } from "../check/history.ts";
 import { Client } from "./client.ts";
 import type { Base, Deployment, Front, Surroundings } from "./deployment.ts";
-import { type Deed, drawSwarm, Injector, type Damping } from "./faults.ts";
+import { doDeed, type Site, type State } from "./deeds.ts";
+import { type Damping, drawSwarm, Injector } from "./faults.ts";
 import { type FieldsInit, SimHeaders } from "./fields.ts";
 import { START, startRun } from "./globals.ts";
 import { Host, type HostParts, type Instance } from "./host.ts";
 import { SimResponse, type SimRequest } from "./http.ts";
 import { type Sqlite, SimDatabase } from "./database.ts";
+import { readLedger, readLeft } from "./look.ts";
 import { Network } from "./network.ts";
 import { Origin } from "./origin.ts";
 import { Random } from "./random.ts";
 import { drawScenario, PAUSE_MS_MAX, type Scenario } from "./scenario.ts";
 import { OUTSIDE, Process, Scheduler, type Task } from "./scheduler.ts";
 import type { Image } from "./store.ts";
+import { Staff } from "./staff.ts";
 import { summarise, tokenIn } from "./watch.ts";
 
-const KEY_METHODS = ["fetch", "renew", "settle", "report", "release", "look", "tell"];
+const KEY_METHODS = ["fetch", "renew", "settle", "report", "release", "look", "tell", "ask", "resolve"];
 const LEDGER_METHODS = ["append", "agree", "ownKey", "verifierKey", "checkpoint"];
 const EVENTS_MAX = 20_000;
 const SECOND = 1_000;
@@ -33,7 +36,7 @@ export type RunOptions = {
   trace: ((text: string) => void) | null;
 };
 
-class Isolate extends Process {
+export class Isolate extends Process {
   readonly front: Front;
   readonly open = new Set<() => void>();
 
@@ -64,12 +67,10 @@ export class World {
   readonly #clients: Client[] = [];
   readonly #shown: Shown[] = [];
   #rested: readonly Left[] | null = null;
-  #clocks = { moved: false, backMs: 0 };
-  #version = 0;
+  readonly #state: State = { version: 0, clocks: { moved: false, backMs: 0 }, isDatabaseDown: false, isLedgerDown: false };
+  readonly #staff: Staff;
   #calls = 0;
   #isolatesMade = 0;
-  #isDatabaseDown = false;
-  #isLedgerDown = false;
 
   constructor(product: Deployment, base: Base, sqlite: Sqlite, options: RunOptions) {
     this.#product = product;
@@ -98,8 +99,18 @@ export class World {
       evidence: (effect, attempt) => this.#signEvidence(effect, attempt),
       releaseStatus: this.#scenario.policies[0].releaseStatuses[0] ?? 429,
     });
-    this.#database = new SimDatabase(sqlite, { ...parts, isDown: () => this.#isDatabaseDown && !this.#injector.isHealed });
+    this.#database = new SimDatabase(sqlite, { ...parts, note: (row) => this.#note(row), isDown: () => this.#state.isDatabaseDown && !this.#injector.isHealed });
     this.#around = this.#surround();
+    this.#staff = new Staff({
+      ...parts,
+      product,
+      base,
+      around: this.#around,
+      origin: this.#origin,
+      version: () => this.#state.version,
+      clock: () => this.#drawClock(),
+      note: (row) => this.#note(row),
+    });
   }
 
   #surround(): Surroundings {
@@ -111,7 +122,7 @@ export class World {
       ledgers: this.#network.namespace(
         LEDGER_METHODS,
         (name) => this.#ledgerHost(name),
-        () => (this.#isLedgerDown || this.#injector.strikes("ledger fails")) && !this.#injector.isHealed,
+        () => (this.#state.isLedgerDown || this.#injector.strikes("ledger fails")) && !this.#injector.isHealed,
       ),
       shards,
       hasLedger,
@@ -152,7 +163,7 @@ export class World {
       epoch: START,
       start,
       changed,
-      version: () => this.#version,
+      version: () => this.#state.version,
       mark: (name) => this.#mark(name),
       faults: {
         storageRefuses: () => injector.strikes("storage refuses"),
@@ -240,8 +251,8 @@ export class World {
 
   #openIsolate(): Isolate {
     this.#isolatesMade += 1;
-    const front = this.#product.openFront(this.#base, this.#around, this.#version);
-    return new Isolate(`worker${this.#isolatesMade}`, this.#drawClock(), this.#version, front);
+    const front = this.#product.openFront(this.#base, this.#around, this.#state.version);
+    return new Isolate(`worker${this.#isolatesMade}`, this.#drawClock(), this.#state.version, front);
   }
 
   /** A client's request on its way to one of the Workers, and the answer back. */
@@ -317,86 +328,28 @@ export class World {
     });
   }
 
+  #site(): Site {
+    return {
+      scheduler: this.#scheduler,
+      random: this.#random,
+      scenario: this.#scenario,
+      hosts: [...this.#keys.values(), ...this.#ledgers.values()],
+      labels: this.#labels,
+      isolates: this.#isolates,
+      crashIsolate: (index) => this.#crashIsolate(index),
+      origin: this.#origin,
+      staff: this.#staff,
+      state: this.#state,
+      note: (row) => this.#note(row),
+      mark: (name) => this.#mark(name),
+    };
+  }
+
   #planDeeds(): void {
     for (const deed of this.#injector.swarm.deeds) {
       const at = this.#random.chance(0.5) ? this.#random.below(8_000) : this.#random.below(this.#scenario.healAt);
-      this.#scheduler.at(at, OUTSIDE, deed, () => this.#doDeed(deed));
+      this.#scheduler.at(at, OUTSIDE, deed, () => doDeed(this.#site(), deed));
     }
-  }
-
-  #someHost(): Host | null {
-    const hosts = [...this.#keys.values(), ...this.#ledgers.values()];
-    return hosts[this.#random.below(hosts.length)] ?? null;
-  }
-
-  #doDeed(deed: Deed): void {
-    const host = this.#someHost();
-    const random = this.#random;
-    const pauseMs = random.pick([2_000, 40_000, PAUSE_MS_MAX]) * (0.3 + 0.7 * random.next());
-    const until = Math.ceil(this.#scheduler.now + pauseMs);
-    const step = random.pick([random.between(1, 50_000), random.between(1, this.#scenario.clockStepMs)]);
-    this.#mark(deed);
-    this.#note({ do: "fault", name: deed });
-    switch (deed) {
-      case "pause object":
-        if (host?.instance) host.instance.pausedUntil = until;
-        return;
-      case "pause worker": {
-        const isolate = this.#isolates[random.below(this.#isolates.length)];
-        if (isolate) isolate.pausedUntil = until;
-        return;
-      }
-      case "crash object":
-        return host?.crash();
-      case "crash worker":
-        return this.#crashIsolate(random.below(this.#isolates.length));
-      case "another instance":
-        if (host?.instance && random.chance(0.5)) host.instance.pausedUntil = until;
-        return host?.fence();
-      case "evict":
-        return host?.instance?.isIdle ? host.crash() : undefined;
-      case "clock forward":
-        if (host) host.clock.offset += Math.min(step, this.#scenario.clockStepMs);
-        this.#clocks.moved = true;
-        return;
-      case "clock back":
-        if (host) host.clock.offset -= Math.min(step, this.#scenario.clockStepMs);
-        this.#clocks = { moved: true, backMs: this.#clocks.backMs + step };
-        return;
-      case "origin restarts":
-        return this.#origin.restart();
-      case "new version":
-        this.#version = 1;
-        this.#crashIsolate(0);
-        return;
-      case "record of the future":
-        return this.#visitFuture(host);
-      case "alarm early":
-        return host?.ringAnyway();
-      case "database down":
-        this.#isDatabaseDown = true;
-        return;
-      case "ledger down":
-        this.#isLedgerDown = true;
-        return;
-    }
-  }
-
-  /** A later build has written the record, and is taken back a while later. */
-  #visitFuture(host: Host | null): void {
-    const record = host?.durable.kv.get("record") as { v: number } | undefined;
-    if (host === null || record === undefined || !this.#labels.has(host)) return;
-    const key = this.#labels.get(host) ?? "";
-    host.crash();
-    const put = (v: number): void => {
-      const now = host.durable.kv.get("record") as object | undefined;
-      if (now === undefined) return;
-      host.crash();
-      host.durable = { ...host.durable, kv: new Map(host.durable.kv).set("record", { ...now, v }) };
-      this.#note({ do: "future", key, isThere: v !== record.v });
-    };
-    put(record.v + 1);
-    this.#scheduler.after(this.#random.below(60_000), OUTSIDE, "back to the present", () => put(record.v));
   }
 
   #heal(): void {
@@ -444,7 +397,7 @@ export class World {
       left: this.#readLeft(),
       rested: this.#rested,
       probing: this.#scenario.probing,
-      clocks: this.#clocks,
+      clocks: this.#state.clocks,
       asksRights: this.#scenario.policies[0].authorize !== null,
       cameToRest,
       marks: this.#marks,
@@ -456,36 +409,13 @@ export class World {
   }
 
   #readLeft(): Left[] {
-    return [...this.#keys.values()].map((host) => {
-      const { kv, alarm } = host.durable;
-      const record = kv.get("record");
-      return {
-        key: this.#labels.get(host) ?? "",
-        stored: summarise(record),
-        isUnreadable: record !== undefined && (record as { v: number }).v !== 1,
-        alarm,
-        clock: this.#scheduler.now + host.clock.offset,
-      };
-    });
+    return [...this.#keys.values()].map((host) => readLeft(host, this.#labels.get(host) ?? "", this.#scheduler.now));
   }
 
   #readLedger(): LedgerView {
     const { hasLedger, hasDatabase, shards } = this.#scenario;
     if (!hasLedger) return { lines: null, database: null, shown: [] };
-    const names = Array.from({ length: shards }, (_, number) => `1:${number}`);
-    const lines = names.map((shard) => {
-      const tables = this.#ledgers.get(shard)?.durable.tables ?? null;
-      const staged = (tables?.staged ?? []).toSorted((a, b) => a.first - b.first);
-      return { shard, texts: staged.flatMap(({ body }) => body.split("\n").slice(0, -1)) };
-    });
-    const database = hasDatabase
-      ? {
-          lines: names.map((shard) => ({ shard, texts: this.#database.readLines(shard) })),
-          checkpoints: names.flatMap((shard) => this.#database.readCheckpoints(shard)),
-          effects: this.#database.readEffects(),
-        }
-      : null;
-    return { lines, database, shown: this.#shown };
+    const database = hasDatabase ? this.#database : null;
+    return readLedger({ shards, database, host: (shard) => this.#ledgers.get(shard) ?? null, shown: this.#shown });
   }
 }
-
