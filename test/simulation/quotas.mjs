@@ -1,7 +1,9 @@
 /** Against vacuity: what a run has to have been through before its silence means anything. */
 
-/** Marks a history leaves, and in what share of histories each has to be there at least, on average. */
-const LEAST_PER_THOUSAND = 3;
+import { DEEDS, FAULTS } from "./world/faults.ts";
+
+/** How often each fault has to have struck in a thousand histories, at least. */
+const LEAST_PER_THOUSAND = 5;
 
 /** Fewer histories than this say nothing about what is rare. */
 const HISTORIES_MIN = 5_000;
@@ -13,7 +15,7 @@ const FINAL_SHARE = 0.6;
 export function listShortfalls(tally) {
   if (tally.histories < HISTORIES_MIN) return [];
   const least = (tally.histories / 1_000) * LEAST_PER_THOUSAND;
-  const found = tally.wanted
+  const found = [...FAULTS, ...DEEDS]
     .filter((mark) => (tally.marks[mark] ?? 0) < least)
     .map((mark) => `${mark}: ${tally.marks[mark] ?? 0} of ${least}`);
   const share = tally.finals / tally.calls;

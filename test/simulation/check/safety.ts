@@ -1,6 +1,6 @@
 /** The safety invariants that clients, origin and storage can show, each a pure function over one history. The text says what is broken. */
 import { rowsOf } from "./history.ts";
-import { type Call, isKept, rightsOf, type View, windowsOf } from "./view.ts";
+import { type Call, isKept, rightsOf, type View, windowOf } from "./view.ts";
 
 export type Invariant = (view: View) => string | null;
 
@@ -43,11 +43,11 @@ function oneAnswerPerWindow(view: View): string | null {
     for (const given of calls) {
       const { answer, call } = given;
       if (answer === null || !isKept(answer)) continue;
-      const windows = windowsOf(view, given);
+      const window = windowOf(view, given);
       // A clock that is moved ends a window for one machine and not for another.
       const isStill = !view.history.clocks.moved;
-      if (isStill && windows.length === 0 && isOfTheKey(view, given)) return `call ${call} got the answer of a window that was over`;
-      for (const window of windows) {
+      if (isStill && window === null && isOfTheKey(view, given)) return `call ${call} got the answer of a window that was over`;
+      if (window !== null) {
         const name = `${key} ${window}`;
         const shape = `${answer.status} ${answer.body} ${answer.fields}`;
         const known = first.get(name) ?? shape;
@@ -159,7 +159,8 @@ function answersStayGiven(view: View): string | null {
   for (const { calls, grants } of view.keys.values()) {
     for (const given of calls) {
       if (given.answer === null || !isKept(given.answer)) continue;
-      for (const window of windowsOf(view, given)) {
+      const window = windowOf(view, given);
+      if (window !== null) {
         const later = calls.find((call) => isEarlierWord(call) && isIn(call, window) && call.at > given.endedAt);
         if (later !== undefined) return `call ${later.call} was told ${later.answer?.slug} after call ${given.call} had the answer`;
         const again = grants.find((grant) => grant.window === window && grant.at > given.endedAt);

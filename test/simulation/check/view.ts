@@ -146,15 +146,19 @@ export function isKept({ slug, mark, others }: Answered): boolean {
   return slug === "" && (mark === "executed" || mark === "replayed") && others.includes("idempotency-expires");
 }
 
-/** The windows in which a kept answer of a call may have been given: those of the effects behind its body that the call overlaps. */
-export function windowsOf(view: View, call: Call): number[] {
-  const effects = [...(view.bodies.get(call.answer?.body ?? "") ?? [])];
+/**
+ * The window in which a kept answer of a call was given: that of an effect behind its body, among those that the call overlaps. An origin that
+ * drops repeats gives one answer for effects of several windows: then the newest. Null: none of them.
+ */
+export function windowOf(view: View, call: Call): number | null {
   const [first, last] = call.windows;
-  return effects.flatMap((effect) => {
+  let found: number | null = null;
+  for (const effect of view.bodies.get(call.answer?.body ?? "") ?? []) {
     const granted = view.grants.get(effect);
     const isOf = granted !== undefined && granted.key === call.key && first <= granted.window && granted.window <= last;
-    return isOf ? [granted.window] : [];
-  });
+    if (isOf) found = Math.max(found ?? granted.window, granted.window);
+  }
+  return found;
 }
 
 /** What a token gives a right to change. */

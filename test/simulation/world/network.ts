@@ -24,6 +24,9 @@ class LineError extends Error {
 
 export type NetworkParts = { scheduler: Scheduler; random: Random; injector: Injector; mark: (name: string) => void };
 
+/** What may be wrong with all of a namespace. */
+export type Trouble = { hangs: () => boolean; fails: () => boolean };
+
 export class Network {
   readonly #parts: NetworkParts;
 
@@ -36,19 +39,19 @@ export class Network {
     return injector.strikes("rpc slow") ? random.below(SLOW_MS_MAX) : random.below(HOP_MS_MAX);
   }
 
-  /** A namespace of objects, as a binding is. `isDown`: nothing of it answers. */
-  namespace(methods: readonly string[], find: (name: string) => Host, isDown: () => boolean): unknown {
+  /** A namespace of objects, as a binding is. */
+  namespace(methods: readonly string[], find: (name: string) => Host, trouble: Trouble): unknown {
     const stub: Record<string, unknown> = {};
     for (const method of methods) {
       stub[method] = function (this: { name: string }, ...given: unknown[]) {
         return call(this.name, method, given);
       };
     }
-    const call = (name: string, method: string, given: unknown[]) => this.#call(find, name, method, given, isDown);
+    const call = (name: string, method: string, given: unknown[]) => this.#call(find, name, method, given, trouble);
     return { getByName: (name: string) => Object.assign(Object.create(stub), { name }) };
   }
 
-  #call(find: (name: string) => Host, name: string, method: string, given: unknown[], isDown: () => boolean): Promise<unknown> {
+  #call(find: (name: string) => Host, name: string, method: string, given: unknown[], trouble: Trouble): Promise<unknown> {
     const { scheduler, injector, random } = this.#parts;
     const caller = scheduler.current;
     return new Promise((resolve, reject) => {
@@ -56,10 +59,9 @@ export class Network {
         scheduler.after(this.#hop(), caller, `${method} failed`, () => reject(new LineError(flags)));
       };
       caller.emit(() => {
-        if (isDown()) {
-          if (random.chance(0.5)) fail({ retryable: random.chance(0.5) });
-          return;
-        }
+        // A call that hangs is never answered: its caller has to give it up.
+        if (trouble.hangs()) return;
+        if (trouble.fails()) return fail({ retryable: random.chance(0.5) });
         if (injector.strikes("rpc overloaded")) return fail({ overloaded: true, retryable: true });
         if (injector.strikes("rpc request lost")) return fail({ retryable: true });
         scheduler.after(this.#hop(), OUTSIDE, `${method} ${name.slice(0, 6)}`, () => {

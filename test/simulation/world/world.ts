@@ -21,6 +21,7 @@ import { summarise, tokenIn } from "./watch.ts";
 
 const KEY_METHODS = ["fetch", "renew", "settle", "report", "release", "look", "tell", "ask", "resolve"];
 const LEDGER_METHODS = ["append", "agree", "ownKey", "verifierKey", "checkpoint"];
+const SOUND = { hangs: () => false, fails: () => false };
 const EVENTS_MAX = 20_000;
 const SECOND = 1_000;
 /** After the last fault: all pauses between tries are over, and the longest between two probes. */
@@ -118,12 +119,11 @@ export class World {
     return {
       policyOf: (version) => policies[version === 0 ? 0 : 1],
       send: this.#network.fetchFrom(this.#origin) as Surroundings["send"],
-      keys: this.#network.namespace(KEY_METHODS, (name) => this.#keyHost(name), () => false),
-      ledgers: this.#network.namespace(
-        LEDGER_METHODS,
-        (name) => this.#ledgerHost(name),
-        () => (this.#state.isLedgerDown || this.#injector.strikes("ledger fails")) && !this.#injector.isHealed,
-      ),
+      keys: this.#network.namespace(KEY_METHODS, (name) => this.#keyHost(name), SOUND),
+      ledgers: this.#network.namespace(LEDGER_METHODS, (name) => this.#ledgerHost(name), {
+        hangs: () => this.#injector.strikes("ledger hangs"),
+        fails: () => (this.#state.isLedgerDown && !this.#injector.isHealed) || this.#injector.strikes("ledger fails"),
+      }),
       shards,
       hasLedger,
       database: hasDatabase ? (this.#database as unknown as D1Database) : null,
