@@ -22,14 +22,21 @@ describe("the checker", () => {
     expect(brokenBy(history)).toContain(invariant);
   });
 
-  it.each(INVARIANTS.map(([name]) => name).filter((name) => !BY_MUTANTS.includes(name)))("has a planted history for %s", (name) => {
-    expect(PLANTED.map(([invariant]) => invariant)).toContain(name);
-  });
+  it.each(INVARIANTS.map(([name]) => name).filter((name) => !BY_MUTANTS.includes(name)))(
+    "has a planted history for %s",
+    (name) => {
+      expect(PLANTED.map(([invariant]) => invariant)).toContain(name);
+    },
+  );
 });
 
 describe("the search for an order", () => {
   const run = (from: number, to: number) => ({ from, to, needs: { kind: "run" } as const });
-  const read = (from: number, to: number, body: string) => ({ from, to, needs: { kind: "settled", body } as const });
+  const read = (from: number, to: number, body: string) => ({
+    from,
+    to,
+    needs: { kind: "settled", body } as const,
+  });
 
   it("finds the one order that overlapping calls allow", () => {
     expect(searchOrder([read(0, 100, "a"), run(10, 20), read(5, 90, "a")], false)).toBe("found");

@@ -31,7 +31,11 @@ registerHooks({
     if (name === null) return next(url, context);
     const [plain = ""] = url.split("?");
     const path = fileURLToPath(plain).slice(fileURLToPath(ROOT).length);
-    return { format: "module-typescript", source: mutate(name, path, readFileSync(fileURLToPath(plain), "utf8")), shortCircuit: true };
+    return {
+      format: "module-typescript",
+      source: mutate(name, path, readFileSync(fileURLToPath(plain), "utf8")),
+      shortCircuit: true,
+    };
   },
 });
 
@@ -46,7 +50,8 @@ function mutate(name, path, source) {
   let changed = source;
   for (const { file, from, to } of mutant?.changes ?? []) {
     if (file !== path) continue;
-    if (changed.split(from).length !== 2) throw new Error(`mutant "${name}": ${file} has this text not once: ${from}`);
+    if (changed.split(from).length !== 2)
+      throw new Error(`mutant "${name}": ${file} has this text not once: ${from}`);
     changed = changed.replace(from, () => to);
   }
   return changed;

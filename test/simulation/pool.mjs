@@ -16,7 +16,9 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
 /** Resolves when the process has ended; rejects where it failed. `onMessage` gets each message, `onText` what else it prints. */
 export function runTask(task, onMessage, onText = () => undefined) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [WORKER, JSON.stringify(task)], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [WORKER, JSON.stringify(task)], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     running.add(child);
     let complaint = "";
     child.stderr.on("data", (chunk) => {

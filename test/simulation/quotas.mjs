@@ -19,5 +19,7 @@ export function listShortfalls(tally) {
     .filter((mark) => (tally.marks[mark] ?? 0) < least)
     .map((mark) => `${mark}: ${tally.marks[mark] ?? 0} of ${least}`);
   const share = tally.finals / tally.calls;
-  return share >= FINAL_SHARE ? found : [...found, `calls that were answered for good: ${share.toFixed(2)} of ${FINAL_SHARE}`];
+  return share >= FINAL_SHARE
+    ? found
+    : [...found, `calls that were answered for good: ${share.toFixed(2)} of ${FINAL_SHARE}`];
 }

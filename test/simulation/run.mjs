@@ -49,7 +49,12 @@ function readOptions() {
   const { values } = parseArgs({ args: process.argv.slice(2), options: OPTIONS });
   return {
     ...values,
-    histories: readNumber("histories", values.histories ?? (values.mutants ? "20000" : "50000"), 1, 100_000_000),
+    histories: readNumber(
+      "histories",
+      values.histories ?? (values.mutants ? "20000" : "50000"),
+      1,
+      100_000_000,
+    ),
     seed: readNumber("seed", values.seed, 0, 4_294_967_295),
     jobs: readNumber("jobs", values.jobs, 1, 64),
     factor: readNumber("factor", values.factor, 0, 1),
@@ -61,22 +66,18 @@ function readOptions() {
   };
 }
 
-/** Seeds that failed once, then the ones asked for. */
-export function listSeeds(first, count) {
-  const kept = JSON.parse(readFileSync(new URL("seeds.json", import.meta.url), "utf8")).map(({ seed }) => seed);
-  return [...kept, ...Array.from({ length: count }, (_, i) => first + i)];
-}
+/** Seeds that failed once: they are run first. */
+const KEPT = JSON.parse(readFileSync(new URL("seeds.json", import.meta.url), "utf8")).map(({ seed }) => seed);
 
 async function runMany(options) {
   const { emptyTally, add } = await import("./simulate.ts");
   const total = emptyTally();
-  const seeds = listSeeds(options.seed, options.histories);
   const begun = performance.now();
   let shown = begun;
-  const portions = Array.from({ length: options.jobs }, (_, i) => seeds.filter((_, at) => at % options.jobs === i));
+  const { seed: from, histories, jobs, mutant } = options;
   await Promise.all(
-    portions.map((portion) =>
-      runTask({ job: "run", seeds: portion, mutant: options.mutant }, ({ tally }) => {
+    Array.from({ length: jobs }, (_, part) =>
+      runTask({ job: "run", kept: KEPT, from, histories, jobs, part, mutant }, ({ tally }) => {
         add(total, tally);
         if (performance.now() - shown < 10_000) return;
         shown = performance.now();
@@ -109,7 +110,9 @@ async function simulate(options) {
   const shortfalls = listShortfalls(run.total);
   for (const shortfall of shortfalls) process.stdout.write(`too rare: ${shortfall}\n`);
   for (const { seed, invariant, text } of run.total.violations) {
-    process.stdout.write(`seed ${seed}: ${invariant}: ${text}\n  npm run simulate -- --histories 1 --seed ${seed} --trace\n`);
+    process.stdout.write(
+      `seed ${seed}: ${invariant}: ${text}\n  npm run simulate -- --histories 1 --seed ${seed} --trace\n`,
+    );
   }
   return run.total.violations.length === 0 && shortfalls.length === 0;
 }
@@ -117,15 +120,20 @@ async function simulate(options) {
 async function hunt(options) {
   const wanted = MUTANTS.filter(({ name }) => options.only.length === 0 || options.only.includes(name));
   const deaths = new Map();
-  const portions = Array.from({ length: options.jobs }, (_, i) => wanted.filter((_, at) => at % options.jobs === i));
+  const portions = Array.from({ length: options.jobs }, (_, i) =>
+    wanted.filter((_, at) => at % options.jobs === i),
+  );
   await Promise.all(
     portions.map((portion) => {
       const names = portion.map(({ name }) => name);
-      return runTask({ job: "mutants", names, seed: options.seed, most: options.histories }, ({ name, death }) => {
-        deaths.set(name, death);
-        const how = death === null ? "LIVES" : `${death.history}, ${death.invariant}: ${death.text}`;
-        process.stdout.write(`${name}: ${how}\n`);
-      });
+      return runTask(
+        { job: "mutants", names, seed: options.seed, most: options.histories },
+        ({ name, death }) => {
+          deaths.set(name, death);
+          const how = death === null ? "LIVES" : `${death.history}, ${death.invariant}: ${death.text}`;
+          process.stdout.write(`${name}: ${how}\n`);
+        },
+      );
     }),
   );
   if (options.write) writeTable(wanted, deaths, options);
@@ -136,7 +144,16 @@ async function hunt(options) {
 
 async function look(options) {
   const { seed, mutant, without, factor, clients, ledger, trace } = options;
-  const task = { job: options.shrink ? "shrink" : "show", seed, mutant, without, factor, clients, ledger, isTraced: trace };
+  const task = {
+    job: options.shrink ? "shrink" : "show",
+    seed,
+    mutant,
+    without,
+    factor,
+    clients,
+    ledger,
+    isTraced: trace,
+  };
   let isRight = true;
   await runTask(
     task,
@@ -144,7 +161,9 @@ async function look(options) {
       if (message.kind === "shown") {
         const { violation, events, digest } = message;
         process.stdout.write(`seed ${seed}: ${events} events, digest ${digest >>> 0}\n`);
-        process.stdout.write(violation === null ? "nothing is wrong\n" : `${violation.invariant}: ${violation.text}\n`);
+        process.stdout.write(
+          violation === null ? "nothing is wrong\n" : `${violation.invariant}: ${violation.text}\n`,
+        );
         isRight = violation === null;
       }
       if (message.kind === "small") process.stdout.write(`${describeSmall(seed, mutant, message.small)}\n`);

@@ -1,6 +1,7 @@
 /** Makes a failing run small: with fewer clients, less of a ledger, fewer kinds of faults, and weaker ones, as long as it fails the same way. */
-import { DEEDS, type Damping, FAULTS } from "./world/faults.ts";
+
 import { SHARE, type Share, type Simulator } from "./simulate.ts";
+import { type Damping, DEEDS, FAULTS } from "./world/faults.ts";
 
 export type Small = { damping: Damping; share: Share; tries: number };
 

@@ -82,7 +82,15 @@ export function count(tally: Tally, { history, violation }: Judged): void {
 
 /** Puts `one` on top of `all`. */
 export function add(all: Tally, one: Tally): void {
-  for (const name of ["histories", "events", "calls", "answered", "finals", "ledgers", "databases"] as const) {
+  for (const name of [
+    "histories",
+    "events",
+    "calls",
+    "answered",
+    "finals",
+    "ledgers",
+    "databases",
+  ] as const) {
     all[name] += one[name];
   }
   all.digest = (all.digest + one.digest) | 0;

@@ -1,6 +1,6 @@
 /**
  * One process of a simulation. It is told what to do in its arguments, as JSON, and answers in lines of JSON on its standard output:
- * `{ job: "run", from, to, step }` runs seeds; `{ job: "mutants", names, seed, most }` looks for the death of each;
+ * `{ job: "run", from, histories, jobs, part }` runs seeds; `{ job: "mutants", names, seed, most }` looks for the death of each;
  * `{ job: "show", seed, without, ... }` prints one run; `{ job: "shrink", seed }` makes one small.
  */
 import { prepareMutant } from "./load.mjs";
@@ -17,6 +17,12 @@ const task = JSON.parse(process.argv[2] ?? "{}");
 
 function say(message) {
   process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+function mutantOf(name) {
+  const found = MUTANTS.find((mutant) => mutant.name === name);
+  if (found === undefined) throw new Error(`no mutant is called ${name}`);
+  return found;
 }
 
 async function openProduct(mutant) {
@@ -38,13 +44,25 @@ function outside(act) {
   });
 }
 
-async function runSeeds({ seeds, mutant }) {
-  const simulator = await openProduct(mutant ?? null);
-  for (let at = 0; at < seeds.length; ) {
+/** Every `jobs`-th of the kept seeds and of those that follow, beginning with the one of number `part`. */
+function* listSeeds({ kept, from, histories, jobs, part }) {
+  for (let at = part; at < kept.length + histories; at += jobs)
+    yield at < kept.length ? kept[at] : from + at - kept.length;
+}
+
+async function runSeeds({ mutant, ...portion }) {
+  if (mutant !== null) prepareMutant(mutantOf(mutant));
+  const simulator = await openProduct(mutant);
+  const seeds = listSeeds(portion);
+  for (let isOver = false; !isOver; ) {
     const tally = emptyTally();
     await outside(() => {
-      const end = Math.min(at + ANSWER_EVERY, seeds.length);
-      for (; at < end && tally.violations.length < VIOLATIONS_MAX; at++) count(tally, simulator.run(seeds[at]));
+      while (tally.histories < ANSWER_EVERY && tally.violations.length < VIOLATIONS_MAX) {
+        const { done, value } = seeds.next();
+        isOver = done === true;
+        if (isOver) return;
+        count(tally, simulator.run(value));
+      }
     });
     say({ kind: "tally", tally });
     if (tally.violations.length >= VIOLATIONS_MAX) return;
@@ -54,9 +72,7 @@ async function runSeeds({ seeds, mutant }) {
 /** A mutant dies at the first history that is judged wrong. */
 async function hunt({ names, seed, most }) {
   for (const name of names) {
-    const mutant = MUTANTS.find((one) => one.name === name);
-    if (mutant === undefined) throw new Error(`no mutant is called ${name}`);
-    prepareMutant(mutant);
+    prepareMutant(mutantOf(name));
     const simulator = await openProduct(name);
     const death = await outside(() => {
       for (let i = 0; i < most; i++) {
@@ -70,20 +86,29 @@ async function hunt({ names, seed, most }) {
 }
 
 async function show({ seed, mutant, without, factor, clients, ledger, isTraced }) {
-  if (mutant !== null) prepareMutant(MUTANTS.find(({ name }) => name === mutant));
+  if (mutant !== null) prepareMutant(mutantOf(mutant));
   const simulator = await openProduct(mutant);
   const damping = { without: new Set(without), factor };
   const share = { clients: clients ?? SHARE.clients, ledger: ledger ?? SHARE.ledger };
   const trace = isTraced ? (text) => process.stdout.write(`${text}\n`) : undefined;
   const { history, violation } = await outside(() => simulator.run(seed, { damping, share, trace }));
-  say({ kind: "shown", violation, events: history.events, digest: history.digest, rows: history.rows.length });
+  say({
+    kind: "shown",
+    violation,
+    events: history.events,
+    digest: history.digest,
+    rows: history.rows.length,
+  });
 }
 
 async function makeSmall({ seed, mutant }) {
-  if (mutant !== null) prepareMutant(MUTANTS.find(({ name }) => name === mutant));
+  if (mutant !== null) prepareMutant(mutantOf(mutant));
   const simulator = await openProduct(mutant);
   const small = await outside(() => shrink(simulator, seed));
-  say({ kind: "small", small: small && { ...small, without: [...small.damping.without], factor: small.damping.factor } });
+  say({
+    kind: "small",
+    small: small && { ...small, without: [...small.damping.without], factor: small.damping.factor },
+  });
 }
 
 const JOBS = { run: runSeeds, mutants: hunt, show, shrink: makeSmall };

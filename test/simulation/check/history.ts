@@ -23,7 +23,12 @@ export type Stored = {
 };
 
 /** The rules a route was under when something was granted. */
-export type Rules = { windowMs: number; quarantineMs: number; executionMsMax: number; onCrash: "hold" | "retry" };
+export type Rules = {
+  windowMs: number;
+  quarantineMs: number;
+  executionMsMax: number;
+  onCrash: "hold" | "retry";
+};
 
 export type Answered = {
   status: number;
@@ -102,7 +107,13 @@ export type LedgerView = {
 };
 
 /** What is left in a key's storage at the end. */
-export type Left = { key: string; stored: Stored | null; isUnreadable: boolean; alarm: number | null; clock: number };
+export type Left = {
+  key: string;
+  stored: Stored | null;
+  isUnreadable: boolean;
+  alarm: number | null;
+  clock: number;
+};
 
 export type History = {
   seed: number;

@@ -33,7 +33,8 @@ function linesAreWhole({ history }: View): string | null {
   const { ledger } = history;
   for (const { shard, texts } of ledger.lines ?? []) {
     for (const [index, text] of texts.entries()) {
-      if (!text.startsWith(`{"v":1,"shard":"${shard}","index":${index},`)) return `${shard}: line ${index} is out of place`;
+      if (!text.startsWith(`{"v":1,"shard":"${shard}","index":${index},`))
+        return `${shard}: line ${index} is out of place`;
     }
   }
   for (const [stream, lines] of streamsOf(ledger)) {
@@ -91,7 +92,6 @@ function follow({ state, attempt }: Place, { type, attempt: given = 0 }: Line): 
       return state === "settled" || state === "released" ? { state: "purged", attempt } : null;
     case "late":
     case "contradiction":
-
       return state === "purged" ? null : { state, attempt };
     default:
       return null;
@@ -118,7 +118,9 @@ function streamsArePaths({ history, grants }: View): string | null {
 /** I4: every grant has one end: settled, released, run again where that is allowed, or still unknown, and then its key says so too. */
 function everyGrantEnds({ history }: View): string | null {
   if (history.ledger.lines === null) return null;
-  const open = new Set(history.left.flatMap(({ stored }) => (stored?.state === "unknown" ? [stored.effect] : [])));
+  const open = new Set(
+    history.left.flatMap(({ stored }) => (stored?.state === "unknown" ? [stored.effect] : [])),
+  );
   for (const lines of streamsOf(history.ledger).values()) {
     const ends = new Map<string, number>();
     let last = "";
@@ -140,16 +142,21 @@ function verdictsAreTrue({ history, executed }: View): string | null {
   const states = new Map<string, string>();
   for (const lines of streamsOf(history.ledger).values()) {
     for (const { line } of lines) {
-      const state = { granted: "intent", settled: "committed", released: "failed", unknown: "unknown" }[line.type];
+      const state = { granted: "intent", settled: "committed", released: "failed", unknown: "unknown" }[
+        line.type
+      ];
       if (state !== undefined) states.set(String(line.effect_id), state);
     }
   }
   for (const row of database.effects) {
     const effect = String(row.effect_id);
-    if (row.state !== states.get(effect)) return `${effect} is ${String(row.state)}, its stream says ${states.get(effect)}`;
-    if (row.state === "failed" && executed.has(effect)) return `${effect} is said to have failed and was executed`;
+    if (row.state !== states.get(effect))
+      return `${effect} is ${String(row.state)}, its stream says ${states.get(effect)}`;
+    if (row.state === "failed" && executed.has(effect))
+      return `${effect} is said to have failed and was executed`;
   }
-  if (database.effects.length !== states.size) return `${database.effects.length} of ${states.size} effects are listed`;
+  if (database.effects.length !== states.size)
+    return `${database.effects.length} of ${states.size} effects are listed`;
   return null;
 }
 
@@ -159,16 +166,20 @@ function theDatabaseCatchesUp({ history }: View): string | null {
   if (lines === null || database === null) return null;
   for (const [i, { shard, texts }] of lines.entries()) {
     const stored = database.lines[i]?.texts ?? [];
-    if (stored.length !== texts.length) return `${shard}: ${stored.length} of ${texts.length} lines are published`;
+    if (stored.length !== texts.length)
+      return `${shard}: ${stored.length} of ${texts.length} lines are published`;
     if (stored.some((text, index) => text !== texts[index])) return `${shard}: another line is published`;
     for (const { size, root } of database.checkpoints.filter((one) => one.shard === shard)) {
-      if (size > texts.length || rootOf(texts.slice(0, size)) !== root) return `${shard}: the checkpoint of ${size} is not of this log`;
+      if (size > texts.length || rootOf(texts.slice(0, size)) !== root)
+        return `${shard}: the checkpoint of ${size} is not of this log`;
     }
     let size = 0;
     for (const checkpoint of shown) {
       if (checkpoint.shard !== shard) continue;
-      if ((checkpoint.published ?? 0) < checkpoint.size) return `${shard}: a checkpoint was shown before what it covers`;
-      if (checkpoint.size < size) return `${shard}: a checkpoint of ${checkpoint.size} was shown after one of ${size}`;
+      if ((checkpoint.published ?? 0) < checkpoint.size)
+        return `${shard}: a checkpoint was shown before what it covers`;
+      if (checkpoint.size < size)
+        return `${shard}: a checkpoint of ${checkpoint.size} was shown after one of ${size}`;
       size = checkpoint.size;
     }
   }
@@ -200,7 +211,9 @@ function nothingSecretIsTold({ history }: View): string | null {
 
 /** I20: who does not hold the lease changes nothing of what it protects. */
 function leasesAreHeld({ history }: View): string | null {
-  const wrong = rowsOf(history.rows, "lease").find(({ isTaking, isHeld, isChanged }) => !isTaking && !isHeld && isChanged);
+  const wrong = rowsOf(history.rows, "lease").find(
+    ({ isTaking, isHeld, isChanged }) => !isTaking && !isHeld && isChanged,
+  );
   return wrong === undefined ? null : "a reconciliation wrote without its lease";
 }
 
@@ -215,7 +228,9 @@ function operatorsAgree({ history, keys }: View): string | null {
       const isOperators = after.actor?.startsWith("operator") === true || after.evidence === "operator";
       if (!isOperators || after.state === "unknown" || after.effect !== before.effect) continue;
       const outcome = after.state === "settled" ? "committed" : "not-committed";
-      const names = said.filter((row) => row.effect === after.effect && row.outcome === outcome && row.at <= at);
+      const names = said.filter(
+        (row) => row.effect === after.effect && row.outcome === outcome && row.at <= at,
+      );
       if (new Set(names.map(({ operator }) => operator)).size < OPERATORS_REQUIRED) {
         return `${after.effect} was resolved by the word of ${names.length}`;
       }

@@ -11,7 +11,10 @@ import type { Invariant } from "./safety.ts";
 import { type Call, isKept, type KeyView, type View, windowOf } from "./view.ts";
 
 type Operation = { from: number; to: number; needs: Need };
-type Need = { kind: "run" } | { kind: "settled"; body: string } | { kind: "state"; state: "running" | "unknown" | "released" };
+type Need =
+  | { kind: "run" }
+  | { kind: "settled"; body: string }
+  | { kind: "state"; state: "running" | "unknown" | "released" };
 
 const OPERATIONS_MAX = 48;
 /** Above this a search counts as undecided, which is a failure. */
@@ -23,8 +26,11 @@ function windowsAreLinear(view: View): string | null {
     const count = key.grants.reduce((most, { window }) => Math.max(most, window + 1), 0);
     for (let window = 0; window < count; window++) {
       const operations = operationsOf(view, key, window);
-      if (operations.length > OPERATIONS_MAX) return `${key.key} has ${operations.length} operations in window ${window}`;
-      const mayRepeat = key.grants.some((grant) => grant.window === window && grant.rules.onCrash === "retry");
+      if (operations.length > OPERATIONS_MAX)
+        return `${key.key} has ${operations.length} operations in window ${window}`;
+      const mayRepeat = key.grants.some(
+        (grant) => grant.window === window && grant.rules.onCrash === "retry",
+      );
       const found = search(operations, mayRepeat);
       if (found === "none") return `the calls of ${key.key} in window ${window} have no order`;
       if (found === "undecided") return `no order of ${key.key} was found in time`;
@@ -59,7 +65,9 @@ function operationOf(view: View, call: Call, window: number): Operation[] {
 /** States as texts; a settled one with its body. */
 function search(operations: readonly Operation[], mayRepeat: boolean): "found" | "none" | "undecided" {
   const tried = new Set<string>();
-  const stack: { done: bigint; state: string; left: number }[] = [{ done: 0n, state: "absent", left: operations.length }];
+  const stack: { done: bigint; state: string; left: number }[] = [
+    { done: 0n, state: "absent", left: operations.length },
+  ];
   let steps = 0;
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
     if (at.left === 0) return "found";
@@ -89,7 +97,11 @@ function apply(state: string, needs: Need, mayRepeat: boolean): string | null {
   const isOpen = state === "running" || state === "unknown";
   switch (needs.kind) {
     case "run": {
-      const isFree = state === "absent" || state === "released" || state === "running" || (state === "unknown" && mayRepeat);
+      const isFree =
+        state === "absent" ||
+        state === "released" ||
+        state === "running" ||
+        (state === "unknown" && mayRepeat);
       // A run that was seen may have been released before the next one.
       return isFree || state === "unknown" ? "running" : null;
     }
@@ -104,4 +116,4 @@ function apply(state: string, needs: Need, mayRepeat: boolean): string | null {
 }
 
 export const LINEAR = { linear: windowsAreLinear } as const satisfies Record<string, Invariant>;
-export { search as searchOrder, type Operation };
+export { type Operation, search as searchOrder };

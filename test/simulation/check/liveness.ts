@@ -29,23 +29,29 @@ function recordsGo(view: View): string | null {
     if (stored === null || isUnreadable) continue;
     const own = view.keys.get(key)?.ends.get(stored.inc) ?? null;
     // An alarm may ring a little late, and its delivery may have had to be made again.
-    if (own !== null && own + LATE_MS < clock) return `${key} is still there, ${clock - own} ms after its end`;
+    if (own !== null && own + LATE_MS < clock)
+      return `${key} is still there, ${clock - own} ms after its end`;
   }
   return null;
 }
 
 /** L5: the last call of every key is answered for good, unless its outcome can't be known. */
 function lastCallsSucceed({ history, keys }: View): string | null {
-  const unknown = new Set(history.left.flatMap(({ key, stored }) => (stored?.state === "unknown" ? [key] : [])));
+  const unknown = new Set(
+    history.left.flatMap(({ key, stored }) => (stored?.state === "unknown" ? [key] : [])),
+  );
   for (const { key, calls } of keys.values()) {
     const last = calls.at(-1);
     if (last === undefined) continue;
     const { answer } = last;
     if (answer === null) return `call ${last.call}, the last of ${key}, was not answered`;
-    const isFinal = (answer.slug === "" && ["executed", "replayed"].includes(answer.mark)) || ["answer-not-kept", "key-expired"].includes(answer.slug);
+    const isFinal =
+      (answer.slug === "" && ["executed", "replayed"].includes(answer.mark)) ||
+      ["answer-not-kept", "key-expired"].includes(answer.slug);
     const isOthers = answer.slug === "key-reused" && calls.some(({ variant }) => variant !== last.variant);
     const isUnknown = answer.slug === "outcome-unknown" && unknown.has(key);
-    if (!isFinal && !isOthers && !isUnknown) return `call ${last.call}, the last of ${key}, got ${answer.status} ${answer.slug}`;
+    if (!isFinal && !isOthers && !isUnknown)
+      return `call ${last.call}, the last of ${key}, got ${answer.status} ${answer.slug}`;
   }
   return null;
 }

@@ -28,7 +28,8 @@ function sameOriginKey(rows: View["history"]["rows"], grants: View["grants"]): s
   const first = new Map<string, string>();
   for (const { key, effect, dedupe } of rowsOf(rows, "arrive")) {
     const isRetried = grants.get(effect)?.rules.onCrash === "retry";
-    if (isRetried !== (dedupe !== "")) return `${effect} came ${isRetried ? "without" : "with"} a key of its own`;
+    if (isRetried !== (dedupe !== ""))
+      return `${effect} came ${isRetried ? "without" : "with"} a key of its own`;
     const known = first.get(key) ?? dedupe;
     if (known !== dedupe) return `${key} came under two keys of its own`;
     first.set(key, known);
@@ -46,7 +47,8 @@ function oneAnswerPerWindow(view: View): string | null {
       const window = windowOf(view, given);
       // A clock that is moved ends a window for one machine and not for another.
       const isStill = !view.history.clocks.moved;
-      if (isStill && window === null && isOfTheKey(view, given)) return `call ${call} got the answer of a window that was over`;
+      if (isStill && window === null && isOfTheKey(view, given))
+        return `call ${call} got the answer of a window that was over`;
       if (window !== null) {
         const name = `${key} ${window}`;
         const shape = `${answer.status} ${answer.body} ${answer.fields}`;
@@ -54,7 +56,8 @@ function oneAnswerPerWindow(view: View): string | null {
         if (known !== shape) return `call ${call} got another answer than an earlier one of window ${name}`;
         first.set(name, known);
       }
-      if (answer.mark === "replayed" && answer.others.includes("set-cookie")) return `call ${call} got a cookie again`;
+      if (answer.mark === "replayed" && answer.others.includes("set-cookie"))
+        return `call ${call} got a cookie again`;
     }
   }
   return null;
@@ -71,8 +74,10 @@ function staleTokensChangeNothing({ keys }: View): string | null {
     for (const { token, before, after, method } of stored) {
       if (token === null || before === null) continue;
       if (token.inc === before.inc && token.n === before.n) continue;
-      const isLapse = before.state === "in-flight" && after?.state === "unknown" && after.effect === before.effect;
-      if (!isLapse && rightsOf(before) !== rightsOf(after)) return `${method} with an old token changed ${key}`;
+      const isLapse =
+        before.state === "in-flight" && after?.state === "unknown" && after.effect === before.effect;
+      if (!isLapse && rightsOf(before) !== rightsOf(after))
+        return `${method} with an old token changed ${key}`;
     }
   }
   return null;
@@ -94,7 +99,9 @@ function answersFitTheRequest(view: View): string | null {
   for (const { calls } of view.keys.values()) {
     for (const { answer, variant, call } of calls) {
       if (answer === null || answer.slug !== "") continue;
-      const asked = [...(view.bodies.get(answer.body) ?? [])].flatMap((effect) => view.arrivals.get(effect) ?? []);
+      const asked = [...(view.bodies.get(answer.body) ?? [])].flatMap(
+        (effect) => view.arrivals.get(effect) ?? [],
+      );
       if (asked.length > 0 && !asked.some((arrival) => arrival.variant === variant)) {
         return `call ${call} got the answer to another request`;
       }
@@ -117,7 +124,8 @@ function recordsLeaveLast({ keys }: View): string | null {
         return `${key} left storage ${goneAt === null ? "open" : `${goneAt - t} ms early`}`;
       }
       // A new life in the place of an old one opens a window by the model, too.
-      if (isGone && after !== null && change.window === window) return `${key} began a new life in an open window`;
+      if (isGone && after !== null && change.window === window)
+        return `${key} began a new life in an open window`;
       window = change.window;
     }
   }
@@ -132,7 +140,8 @@ function windowsHold({ keys, history }: View): string | null {
       const [first, last] = windows;
       const span = first === last ? key.given.get(first) : undefined;
       if (span === undefined || answer === null) continue;
-      if (answer.mark === "replayed" && at > span.to) return `call ${call} got an answer ${at - span.to} ms after its window`;
+      if (answer.mark === "replayed" && at > span.to)
+        return `call ${call} got an answer ${at - span.to} ms after its window`;
     }
   }
   return null;
@@ -161,8 +170,11 @@ function answersStayGiven(view: View): string | null {
       if (given.answer === null || !isKept(given.answer)) continue;
       const window = windowOf(view, given);
       if (window !== null) {
-        const later = calls.find((call) => isEarlierWord(call) && isIn(call, window) && call.at > given.endedAt);
-        if (later !== undefined) return `call ${later.call} was told ${later.answer?.slug} after call ${given.call} had the answer`;
+        const later = calls.find(
+          (call) => isEarlierWord(call) && isIn(call, window) && call.at > given.endedAt,
+        );
+        if (later !== undefined)
+          return `call ${later.call} was told ${later.answer?.slug} after call ${given.call} had the answer`;
         const again = grants.find((grant) => grant.window === window && grant.at > given.endedAt);
         if (again !== undefined) return `${again.effect} was granted after call ${given.call} had the answer`;
       }
@@ -196,7 +208,8 @@ function answersAreTheOrigins(view: View): string | null {
     for (const given of calls) {
       const { answer, call } = given;
       if (answer === null || answer.slug !== "") continue;
-      if (isKept(answer) && PATHS.has(answer.status)) return `call ${call} was given for good what the path said`;
+      if (isKept(answer) && PATHS.has(answer.status))
+        return `call ${call} was given for good what the path said`;
       if (!isOfTheKey(view, given)) return `call ${call} got an answer that is not of ${key}`;
     }
   }
@@ -207,7 +220,8 @@ function answersAreTheOrigins(view: View): string | null {
 function releasedMeansNothingHappened({ keys, executed }: View): string | null {
   for (const { stored } of keys.values()) {
     for (const { after } of stored) {
-      if (after?.state === "released" && executed.has(after.effect)) return `${after.effect} was released and is executed`;
+      if (after?.state === "released" && executed.has(after.effect))
+        return `${after.effect} was released and is executed`;
     }
   }
   return null;
@@ -258,7 +272,8 @@ function theFutureIsLeftAlone({ history }: View): string | null {
       if (row.isThere) ahead.add(row.key);
       else ahead.delete(row.key);
     }
-    if (row.do === "stored" && ahead.has(row.key)) return `${row.key} was written over a record of a later build`;
+    if (row.do === "stored" && ahead.has(row.key))
+      return `${row.key} was written over a record of a later build`;
   }
   return null;
 }

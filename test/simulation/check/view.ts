@@ -2,7 +2,7 @@
  * A history, sorted for the invariants: what belongs to which window of which key. Windows are counted here, from what was granted and when it
  * was closed by the machine's own clock; what the product itself holds for the end of a window is not asked.
  */
-import type { Answered, History, RowOf, Rules, Stored } from "./history.ts";
+import type { Answered, History, Row, RowOf, Rules, Stored } from "./history.ts";
 
 export type Call = RowOf<"call"> & {
   /** Null: it was never answered. */
@@ -13,7 +13,15 @@ export type Call = RowOf<"call"> & {
 };
 
 /** `seenFrom`: the earliest time at which it can have taken place; it was durable at `at`. */
-export type Granted = { effect: string; key: string; window: number; at: number; seenFrom: number; rules: Rules; order: number };
+export type Granted = {
+  effect: string;
+  key: string;
+  window: number;
+  at: number;
+  seenFrom: number;
+  rules: Rules;
+  order: number;
+};
 
 /** A change of storage, with what the model held before it: when the life may be gone, and the highest time it had seen. */
 export type Change = RowOf<"stored"> & { window: number; goneAt: number | null; t: number };
@@ -54,12 +62,21 @@ export function viewOf(history: History): View {
   const keyOf = (key: string): Making => {
     let known = keys.get(key);
     if (known === undefined) {
-      known = { key, calls: [], grants: [], stored: [], ends: new Map(), given: new Map(), life: null, windows: 0 };
+      known = {
+        key,
+        calls: [],
+        grants: [],
+        stored: [],
+        ends: new Map(),
+        given: new Map(),
+        life: null,
+        windows: 0,
+      };
       keys.set(key, known);
     }
     return known;
   };
-  history.rows.forEach((row, order) => {
+  const note = (row: Row, order: number): void => {
     switch (row.do) {
       case "granted": {
         const granted = grant(keyOf(row.key), row, order);
@@ -67,18 +84,25 @@ export function viewOf(history: History): View {
         return;
       }
       case "stored":
-        return store(keyOf(row.key), row);
+        store(keyOf(row.key), row);
+        return;
       case "call": {
         const key = keyOf(row.key);
         const window = windowNow(key);
-        const call: Call = { ...row, answer: null, endedAt: Number.POSITIVE_INFINITY, windows: [window, window] };
+        const call: Call = {
+          ...row,
+          answer: null,
+          endedAt: Number.POSITIVE_INFINITY,
+          windows: [window, window],
+        };
         calls.set(row.call, call);
         key.calls.push(call);
         return;
       }
       case "return":
       case "silence":
-        return end(calls.get(row.call), row, windowNow(keyOf(row.key)));
+        end(calls.get(row.call), row, windowNow(keyOf(row.key)));
+        return;
       case "arrive":
         arrivals.set(row.effect, [...(arrivals.get(row.effect) ?? []), row]);
         return;
@@ -91,7 +115,8 @@ export function viewOf(history: History): View {
       default:
         return;
     }
-  });
+  };
+  history.rows.forEach(note);
   return { history, keys, grants, bodies, arrivals, executed };
 }
 
@@ -115,7 +140,15 @@ function grant(key: Making, row: RowOf<"granted">, order: number): Granted {
     key.life = { ...life, closedAt: null, t };
   }
   const { window, rules } = key.life;
-  const granted = { effect: row.effect, key: row.key, window, at: row.at, seenFrom: row.seenFrom, rules, order };
+  const granted = {
+    effect: row.effect,
+    key: row.key,
+    window,
+    at: row.at,
+    seenFrom: row.seenFrom,
+    rules,
+    order,
+  };
   key.grants.push(granted);
   return granted;
 }
@@ -143,7 +176,9 @@ function end(call: Call | undefined, row: RowOf<"return"> | RowOf<"silence">, wi
 
 /** Whether an answer is one that stays: the origin's own, stored for everybody who asks again. One that is passed on as it comes is not. */
 export function isKept({ slug, mark, others }: Answered): boolean {
-  return slug === "" && (mark === "executed" || mark === "replayed") && others.includes("idempotency-expires");
+  return (
+    slug === "" && (mark === "executed" || mark === "replayed") && others.includes("idempotency-expires")
+  );
 }
 
 /**
@@ -155,7 +190,8 @@ export function windowOf(view: View, call: Call): number | null {
   let found: number | null = null;
   for (const effect of view.bodies.get(call.answer?.body ?? "") ?? []) {
     const granted = view.grants.get(effect);
-    const isOf = granted !== undefined && granted.key === call.key && first <= granted.window && granted.window <= last;
+    const isOf =
+      granted !== undefined && granted.key === call.key && first <= granted.window && granted.window <= last;
     if (isOf) found = Math.max(found ?? granted.window, granted.window);
   }
   return found;
@@ -167,4 +203,3 @@ export function rightsOf(stored: Stored | null): string {
   const { state, inc, n, effect, leaseUntil, answer } = stored;
   return `${state} ${inc} ${n} ${effect} ${leaseUntil ?? ""} ${answer ?? ""}`;
 }
-

@@ -40,29 +40,49 @@ export const ANSWERING = [
   {
     name: "a replay does not look at the fingerprint",
     layer: "core",
-    changes: [{ file: STEP, from: "  if (record.fp !== fp) {", to: `  if (record.fp !== fp && record.state !== "settled") {` }],
+    changes: [
+      {
+        file: STEP,
+        from: "  if (record.fp !== fp) {",
+        to: `  if (record.fp !== fp && record.state !== "settled") {`,
+      },
+    ],
   },
   {
     name: "the isolate's memory does not look at the fingerprint",
     layer: "gateway",
-    changes: [{ file: "src/gateway/cache.ts", from: "entry === undefined || entry.fp !== fp", to: "entry === undefined || fp === \"\"" }],
+    changes: [
+      {
+        file: "src/gateway/cache.ts",
+        from: "entry === undefined || entry.fp !== fp",
+        to: 'entry === undefined || fp === ""',
+      },
+    ],
   },
   {
     name: "the isolate's memory outlives the window",
     layer: "gateway",
     changes: [
-      { file: "src/gateway/cache.ts", from: "if (entry.answer.expiresAt <= now) {", to: "if (entry.answer.expiresAt + 60_000 <= now) {" },
+      {
+        file: "src/gateway/cache.ts",
+        from: "if (entry.answer.expiresAt <= now) {",
+        to: "if (entry.answer.expiresAt + 60_000 <= now) {",
+      },
     ],
   },
   {
     name: "a window's end is another machine's time",
     layer: "gateway",
-    changes: [{ file: "src/gateway/handle.ts", from: "askedAt + submitted.leftMs", to: "submitted.expiresAt" }],
+    changes: [
+      { file: "src/gateway/handle.ts", from: "askedAt + submitted.leftMs", to: "submitted.expiresAt" },
+    ],
   },
   {
     name: "a stored answer is given to whoever knows the key",
     layer: "core",
-    changes: [{ file: STEP, from: `if (!event.authorized) return stay(record, { kind: "authorize" });`, to: "" }],
+    changes: [
+      { file: STEP, from: `if (!event.authorized) return stay(record, { kind: "authorize" });`, to: "" },
+    ],
   },
   {
     name: "the isolate's memory asks nobody",
@@ -78,7 +98,13 @@ export const ANSWERING = [
   {
     name: "an expired answer is given",
     layer: "core",
-    changes: [{ file: STEP, from: `isExpired(record, t) ? { kind: "expired" }`, to: `isExpired(record, t - 3_600_000) ? { kind: "expired" }` }],
+    changes: [
+      {
+        file: STEP,
+        from: `isExpired(record, t) ? { kind: "expired" }`,
+        to: `isExpired(record, t - 3_600_000) ? { kind: "expired" }`,
+      },
+    ],
   },
   {
     name: "a replay carries the first caller's cookies",

@@ -77,7 +77,7 @@ export const FENCING = [
       {
         file: "src/key/local-claim.ts",
         from: "answer.repeated && this.#keeper.running.has(answer.grant.token)",
-        to: "answer.repeated && this.#keeper.running.has(answer.grant.token) && operation.nonce === \"\"",
+        to: 'answer.repeated && this.#keeper.running.has(answer.grant.token) && operation.nonce === ""',
       },
     ],
   },
@@ -100,6 +100,59 @@ export const FENCING = [
         file: "src/core/step.ts",
         from: "const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);",
         to: "const leaseUntil = t + record.terms.leaseMs;",
+      },
+    ],
+  },
+];
+
+/** Faults in what people and the cron may do. */
+export const OVERSEEING = [
+  {
+    name: "one operator is enough",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: "if (operators.length < event.operatorsRequired) {",
+        to: "if (operators.length < 1) {",
+      },
+    ],
+  },
+  {
+    name: "an operator who says it twice counts as two",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: "const isRepeat = agreed?.operators.includes(event.operator) ?? false;",
+        to: "const isRepeat = false;",
+      },
+    ],
+  },
+  {
+    name: "an operator's word on an old effect is taken for the current one",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `if (record.state === "absent" || record.effect !== event.effect) return`,
+        to: `if (record.state === "absent") return`,
+      },
+      {
+        file: "src/key/operator/resolve.ts",
+        from: `if (record.effect !== effect) return { kind: "stale" };`,
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "a reconciliation that has lost its lease goes on writing",
+    layer: "ledger",
+    changes: [
+      {
+        file: "src/ledger/d1-lease.ts",
+        from: `cursor_id = ?5 WHERE name = ?1 AND token = ?2 RETURNING name`,
+        to: `cursor_id = ?5 WHERE name = ?1 AND token <> ?2 || ' ' RETURNING name`,
       },
     ],
   },

@@ -7,7 +7,13 @@ export const LEAVING = [
   {
     name: "quarantine is skipped",
     layer: "core",
-    changes: [{ file: RECORD, from: "return windowEnd(record) + record.terms.quarantineMs;", to: "return windowEnd(record);" }],
+    changes: [
+      {
+        file: RECORD,
+        from: "return windowEnd(record) + record.terms.quarantineMs;",
+        to: "return windowEnd(record);",
+      },
+    ],
   },
   {
     name: "time ends an unknown outcome",
@@ -18,28 +24,56 @@ export const LEAVING = [
         from: `    case "in-flight":\n    case "unknown":\n      return null;\n  }\n}`,
         to: `    case "in-flight":\n      return null;\n    case "unknown":\n      return record.since + record.terms.windowMs + record.terms.quarantineMs;\n  }\n}`,
       },
-      { file: STEP, from: `    case "unknown":\n      return record.probeDue;`, to: `    case "unknown":\n      return purgeAt(record);` },
+      {
+        file: STEP,
+        from: `    case "unknown":\n      return record.probeDue;`,
+        to: `    case "unknown":\n      return purgeAt(record);`,
+      },
     ],
   },
   {
     name: "a window counts from the request",
     layer: "core",
-    changes: [{ file: RECORD, from: "return record.settledAt + record.terms.windowMs;", to: "return record.bornAt + record.terms.windowMs;" }],
+    changes: [
+      {
+        file: RECORD,
+        from: "return record.settledAt + record.terms.windowMs;",
+        to: "return record.bornAt + record.terms.windowMs;",
+      },
+    ],
   },
   {
     name: "no alarm is armed while the outcome is unknown",
     layer: "core",
-    changes: [{ file: STEP, from: `    case "unknown":\n      return record.probeDue;`, to: `    case "unknown":\n      return null;` }],
+    changes: [
+      {
+        file: STEP,
+        from: `    case "unknown":\n      return record.probeDue;`,
+        to: `    case "unknown":\n      return null;`,
+      },
+    ],
   },
   {
     name: "no alarm is armed after one has rung",
     layer: "key",
-    changes: [{ file: STORE, from: "    this.#isRinging = false;\n    this.armAgain(notBefore);", to: "    this.#isRinging = false;\n    if (notBefore < 0) this.armAgain(notBefore);" }],
+    changes: [
+      {
+        file: STORE,
+        from: "    this.#isRinging = false;\n    this.armAgain(notBefore);",
+        to: "    this.#isRinging = false;\n    if (notBefore < 0) this.armAgain(notBefore);",
+      },
+    ],
   },
   {
     name: "a lost alarm is not armed again",
     layer: "key",
-    changes: [{ file: STORE, from: "    this.#armed = await this.#storage.getAlarm();\n    this.armAgain(0);", to: "    this.#armed = await this.#storage.getAlarm();" }],
+    changes: [
+      {
+        file: STORE,
+        from: "    this.#armed = await this.#storage.getAlarm();\n    this.armAgain(0);",
+        to: "    this.#armed = await this.#storage.getAlarm();",
+      },
+    ],
   },
   {
     name: "an outcome that a probe could not learn is not asked for again",
@@ -55,7 +89,9 @@ export const LEAVING = [
   {
     name: "a record of a later build is read as one of this",
     layer: "key",
-    changes: [{ file: "src/key/storage/codec.ts", from: "value.v === RECORD_VERSION &&", to: "value.v !== null &&" }],
+    changes: [
+      { file: "src/key/storage/codec.ts", from: "value.v === RECORD_VERSION &&", to: "value.v !== null &&" },
+    ],
   },
   {
     name: "a record that can't be read counts as none",

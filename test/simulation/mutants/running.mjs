@@ -72,7 +72,9 @@ export const RUNNING = [
   {
     name: "what the path says is taken for the origin's answer",
     layer: "core",
-    changes: [{ file: OUTCOME, from: "if (PATH_SPEAKING.has(status))", to: "if (PATH_SPEAKING.has(-status))" }],
+    changes: [
+      { file: OUTCOME, from: "if (PATH_SPEAKING.has(status))", to: "if (PATH_SPEAKING.has(-status))" },
+    ],
   },
   {
     name: "a redirect is followed",

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
 const README = new URL("../../README.md", import.meta.url);
-const BLOCK = /(<!-- mutants -->)[^]*?(<!-- \/mutants -->)/;
+const BLOCK = /(<!-- mutants -->)[\s\S]*?(<!-- \/mutants -->)/;
 
 export function writeTable(mutants, deaths, { seed, histories }) {
   const rows = mutants.map(({ name, layer }) => {
@@ -20,5 +20,8 @@ export function writeTable(mutants, deaths, { seed, histories }) {
     "| --- | --- | --- | --- |",
     ...rows,
   ].join("\n");
-  writeFileSync(README, readFileSync(README, "utf8").replace(BLOCK, (_, open, close) => `${open}\n${text}\n${close}`));
+  writeFileSync(
+    README,
+    readFileSync(README, "utf8").replace(BLOCK, (_, open, close) => `${open}\n${text}\n${close}`),
+  );
 }

@@ -7,7 +7,11 @@ export const TELLING = [
     name: "a purge forgets what is not delivered",
     layer: "core",
     changes: [
-      { file: "src/core/step.ts", from: "const carried = note(record.outbox, record.inc, purgedEntry(record));", to: "const carried: typeof record.outbox = [];" },
+      {
+        file: "src/core/step.ts",
+        from: "const carried = note(record.outbox, record.inc, purgedEntry(record));",
+        to: "const carried: typeof record.outbox = [];",
+      },
     ],
   },
   {
@@ -29,7 +33,9 @@ export const TELLING = [
   {
     name: "a log that is ahead is never believed",
     layer: "ledger",
-    changes: [{ file: "src/ledger/port.ts", from: "return last === undefined ?", to: "return last !== undefined ?" }],
+    changes: [
+      { file: "src/ledger/port.ts", from: "return last === undefined ?", to: "return last !== undefined ?" },
+    ],
   },
   {
     name: "the ledger acknowledges what it could not store",
@@ -90,13 +96,23 @@ export const TELLING = [
     name: "lines are let go of while a bundle still grows",
     layer: "ledger",
     changes: [
-      { file: "src/ledger/shard/rounds.ts", from: "return Math.min(written - (written % BUNDLE_LINES), push);", to: "return Math.min(written, push);" },
+      {
+        file: "src/ledger/shard/rounds.ts",
+        from: "return Math.min(written - (written % BUNDLE_LINES), push);",
+        to: "return Math.min(written, push);",
+      },
     ],
   },
   {
     name: "an older word on an effect replaces a newer one",
     layer: "ledger",
-    changes: [{ file: "src/ledger/d1.ts", from: "  WHERE excluded.version > version`;", to: "  WHERE excluded.version > 0`;" }],
+    changes: [
+      {
+        file: "src/ledger/d1.ts",
+        from: "  WHERE excluded.version > version`;",
+        to: "  WHERE excluded.version > 0`;",
+      },
+    ],
   },
   {
     name: "a log line holds the client's key",

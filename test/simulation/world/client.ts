@@ -26,7 +26,18 @@ export type ClientParts = {
 const PATIENCE_MS = 45_000;
 
 /** Fields that belong to one exchange only. */
-const OF_ONE_EXCHANGE = new Set(["idempotency-status", "idempotency-replayed", "idempotency-created", "date", "cache-control", "set-cookie", "content-length", "idempotency-expires", "x-request-id", "idempotency-original-request-id"]);
+const OF_ONE_EXCHANGE = new Set([
+  "idempotency-status",
+  "idempotency-replayed",
+  "idempotency-created",
+  "date",
+  "cache-control",
+  "set-cookie",
+  "content-length",
+  "idempotency-expires",
+  "x-request-id",
+  "idempotency-original-request-id",
+]);
 
 export class Client {
   readonly process: Process;
@@ -43,14 +54,19 @@ export class Client {
   begin(key: string, variant: number, then: (isAnswered: boolean) => void): void {
     const { scheduler, random, injector } = this.#parts;
     if (injector.strikes("duplicate")) {
-      scheduler.after(random.below(2_000), this.process, "duplicate", () => this.call(key, variant, () => undefined));
+      scheduler.after(random.below(2_000), this.process, "duplicate", () =>
+        this.call(key, variant, () => undefined),
+      );
     }
     this.#try(key, variant, 0, then);
   }
 
   #try(key: string, variant: number, tries: number, then: (isAnswered: boolean) => void): void {
     const { scheduler, random } = this.#parts;
-    if (this.callsLeft <= 0) return then(false);
+    if (this.callsLeft <= 0) {
+      then(false);
+      return;
+    }
     this.call(key, variant, (answer) => {
       if (answer !== null && isFinal(answer)) return then(true);
       const pause = Math.min(500 * 2 ** tries, 30_000) * (0.5 + random.next());
@@ -117,7 +133,14 @@ async function readAnswer(response: SimResponse): Promise<Answered> {
   const isProblem = response.headers.get("content-type") === "application/problem+json";
   const slug = isProblem ? slugOf(body) : "";
   const mark = response.headers.get("idempotency-status") ?? "";
-  return { status: response.status, mark, slug, body: digestOf(body), fields: fields.join("\n"), others: others.join("\n") };
+  return {
+    status: response.status,
+    mark,
+    slug,
+    body: digestOf(body),
+    fields: fields.join("\n"),
+    others: others.join("\n"),
+  };
 }
 
 function slugOf(body: Uint8Array): string {

@@ -23,7 +23,10 @@ export class Sqlite {
   empty(): void {
     if (!this.#isUsed) return;
     this.#isUsed = false;
-    const tables = this.all("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'", []);
+    const tables = this.all(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'",
+      [],
+    );
     for (const { name } of tables) this.#database.exec(`DELETE FROM ${String(name)}`);
   }
 
@@ -132,18 +135,26 @@ export class SimDatabase {
   /** Notes what a holder of a lease, or one who was it, has changed of everything that a lease protects. */
   #runNoted(statements: readonly Statement[]): Record<string, unknown>[][] {
     const first = statements[0];
-    if (first === undefined || !/ (leases|runs|findings)\b/.test(first.sql)) return this.#sqlite.batch(statements);
+    if (first === undefined || !/ (leases|runs|findings)\b/.test(first.sql))
+      return this.#sqlite.batch(statements);
     const before = this.#readLease();
     const results = this.#sqlite.batch(statements);
     const after = this.#readLease();
     const token = String(first.values[1]);
     const isTaking = first.sql.startsWith("INSERT INTO leases");
-    this.#parts.note({ do: "lease", isTaking, isHeld: before.token === token, isChanged: before.text !== after.text });
+    this.#parts.note({
+      do: "lease",
+      isTaking,
+      isHeld: before.token === token,
+      isChanged: before.text !== after.text,
+    });
     return results;
   }
 
   #readLease(): { token: string; text: string } {
-    const rows = ["leases", "runs", "findings"].map((table) => this.#sqlite.all(`SELECT * FROM ${table}`, []));
+    const rows = ["leases", "runs", "findings"].map((table) =>
+      this.#sqlite.all(`SELECT * FROM ${table}`, []),
+    );
     return { token: String(rows[0]?.[0]?.token ?? ""), text: JSON.stringify(rows) };
   }
 
@@ -154,8 +165,15 @@ export class SimDatabase {
   }
 
   readCheckpoints(shard: string): Checkpoint[] {
-    const rows = this.#sqlite.all("SELECT size, root, at FROM checkpoints WHERE shard = ? ORDER BY size", [shard]);
-    return rows.map(({ size, root, at }) => ({ shard, size: Number(size), root: String(root), at: Number(at) }));
+    const rows = this.#sqlite.all("SELECT size, root, at FROM checkpoints WHERE shard = ? ORDER BY size", [
+      shard,
+    ]);
+    return rows.map(({ size, root, at }) => ({
+      shard,
+      size: Number(size),
+      root: String(root),
+      at: Number(at),
+    }));
   }
 
   readEffects(): Record<string, unknown>[] {

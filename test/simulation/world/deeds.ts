@@ -7,7 +7,7 @@ import type { Random } from "./random.ts";
 import { PAUSE_MS_MAX, type Scenario } from "./scenario.ts";
 import { OUTSIDE, type Scheduler } from "./scheduler.ts";
 import type { Staff } from "./staff.ts";
-import type { Isolate } from "./world.ts";
+import type { Isolate } from "./workers.ts";
 
 /** What deeds change for the whole world. */
 export type State = {
@@ -50,27 +50,37 @@ export function doDeed(site: Site, deed: Deed): void {
       return;
     }
     case "crash object":
-      return host?.crash();
+      host?.crash();
+      return;
     case "crash worker":
-      return site.crashIsolate(random.below(isolates.length));
+      site.crashIsolate(random.below(isolates.length));
+      return;
     case "another instance":
       if (host?.instance && random.chance(0.5)) host.instance.pausedUntil = until;
-      return host?.fence();
+      host?.fence();
+      return;
     case "evict":
-      return host?.instance?.isIdle ? host.crash() : undefined;
+      host?.instance?.isIdle ? host.crash() : undefined;
+      return;
     case "clock forward":
-      return moveClock(site, host, 1);
+      moveClock(site, host, 1);
+      return;
     case "clock back":
-      return moveClock(site, host, -1);
+      moveClock(site, host, -1);
+      return;
     case "origin restarts":
-      return site.origin.restart();
+      site.origin.restart();
+      return;
     case "new version":
       state.version = 1;
-      return site.crashIsolate(0);
+      site.crashIsolate(0);
+      return;
     case "record of the future":
-      return visitFuture(site, host);
+      visitFuture(site, host);
+      return;
     case "alarm early":
-      return host?.ringAnyway();
+      host?.ringAnyway();
+      return;
     case "database down":
       state.isDatabaseDown = true;
       return;
@@ -78,15 +88,20 @@ export function doDeed(site: Site, deed: Deed): void {
       state.isLedgerDown = true;
       return;
     case "reconcile":
-      return site.staff.reconcile(until);
+      site.staff.reconcile(until);
+      return;
     case "operators speak":
-      return site.staff.speak(host, site.labels);
+      site.staff.speak(host, site.labels);
+      return;
   }
 }
 
 function moveClock({ random, scenario, state }: Site, host: Host | null, direction: 1 | -1): void {
   const { clockStepMs } = scenario;
-  const step = Math.min(random.pick([random.between(1, 50_000), random.between(1, clockStepMs)]), clockStepMs);
+  const step = Math.min(
+    random.pick([random.between(1, 50_000), random.between(1, clockStepMs)]),
+    clockStepMs,
+  );
   if (host === null) return;
   host.clock.offset += direction * step;
   state.clocks.moved = true;

@@ -4,8 +4,8 @@
  */
 import { makeKeyring } from "../../../src/config/keyring.ts";
 import { loadConfig } from "../../../src/config/load.ts";
-import { RUN_MS_MAX } from "../../../src/core/limits.ts";
 import { readTarget } from "../../../src/core/http/target.ts";
+import { RUN_MS_MAX } from "../../../src/core/limits.ts";
 import type { Config, RoutePolicy } from "../../../src/core/policy.ts";
 import type { Keyring, Report } from "../../../src/core/ports.ts";
 import type { Cursor } from "../../../src/core/reconcile/finding.ts";
@@ -180,7 +180,11 @@ export function signEvidence({ config }: Base, effect: string, attempt: string):
 async function signWith(key: Uint8Array, effect: string, attempt: string): Promise<string> {
   const text = new TextEncoder().encode(["oncegate-evidence-v1", effect, attempt, "none"].join("\n"));
   const use = { name: "HMAC", hash: "SHA-256" };
-  const mac = await crypto.subtle.sign("HMAC", await crypto.subtle.importKey("raw", key, use, false, ["sign"]), text);
+  const mac = await crypto.subtle.sign(
+    "HMAC",
+    await crypto.subtle.importKey("raw", key, use, false, ["sign"]),
+    text,
+  );
   return `none; mac="${Buffer.from(mac).toString("base64")}"`;
 }
 

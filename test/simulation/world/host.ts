@@ -258,7 +258,10 @@ export class Host {
   ringAnyway(): void {
     const { scheduler } = this.parts;
     const instance = this.wake();
-    if (instance.pausedUntil > scheduler.now) return this.ring(instance.pausedUntil);
+    if (instance.pausedUntil > scheduler.now) {
+      this.ring(instance.pausedUntil);
+      return;
+    }
     if (instance.isRinging || instance.object === null) return;
     instance.isRinging = true;
     if (this.#alarm !== null) this.#alarm.act = null;

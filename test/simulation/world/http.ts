@@ -96,7 +96,10 @@ export class SimResponse extends Message {
 }
 
 /** The same response for another process: a body that is still to come is read where it is made and travels chunk by chunk. */
-export function carryResponse(response: SimResponse, carry: (body: ReadableStream<Uint8Array>) => ReadableStream<Uint8Array>): SimResponse {
+export function carryResponse(
+  response: SimResponse,
+  carry: (body: ReadableStream<Uint8Array>) => ReadableStream<Uint8Array>,
+): SimResponse {
   const { body } = response;
   if (body === null || body instanceof ByteBody) return response;
   return new SimResponse(carry(body), { status: response.status, headers: response.headers });

@@ -1,7 +1,7 @@
 /** Lines between isolates: calls of objects and their answers, requests to the origin. Any message can be late, lost or answered in vain. */
 import type { Injector } from "./faults.ts";
 import type { FieldsInit } from "./fields.ts";
-import { Crash, type Answer, type Host } from "./host.ts";
+import { type Answer, Crash, type Host } from "./host.ts";
 import { carryResponse, SimRequest, SimResponse } from "./http.ts";
 import type { Origin, Sent, Wire } from "./origin.ts";
 import type { Random } from "./random.ts";
@@ -22,7 +22,7 @@ class LineError extends Error {
   }
 }
 
-export type NetworkParts = { scheduler: Scheduler; random: Random; injector: Injector; mark: (name: string) => void };
+export type NetworkParts = { scheduler: Scheduler; random: Random; injector: Injector };
 
 /** What may be wrong with all of a namespace. */
 export type Trouble = { hangs: () => boolean; fails: () => boolean };
@@ -47,11 +47,18 @@ export class Network {
         return call(this.name, method, given);
       };
     }
-    const call = (name: string, method: string, given: unknown[]) => this.#call(find, name, method, given, trouble);
+    const call = (name: string, method: string, given: unknown[]) =>
+      this.#call(find, name, method, given, trouble);
     return { getByName: (name: string) => Object.assign(Object.create(stub), { name }) };
   }
 
-  #call(find: (name: string) => Host, name: string, method: string, given: unknown[], trouble: Trouble): Promise<unknown> {
+  #call(
+    find: (name: string) => Host,
+    name: string,
+    method: string,
+    given: unknown[],
+    trouble: Trouble,
+  ): Promise<unknown> {
     const { scheduler, injector, random } = this.#parts;
     const caller = scheduler.current;
     return new Promise((resolve, reject) => {
@@ -116,7 +123,8 @@ export class Network {
   ): void {
     const { scheduler, random } = this.#parts;
     if (answer.kind === "error" && answer.error instanceof Crash) {
-      return fail({ durableObjectReset: true, retryable: random.chance(0.8) });
+      fail({ durableObjectReset: true, retryable: random.chance(0.8) });
+      return;
     }
     scheduler.after(this.#hop(), caller, `${method} answered`, () => {
       if (answer.kind === "error") return reject(answer.error);
@@ -148,19 +156,28 @@ export class Network {
       const arrive = (response: SimResponse): void => {
         const location = response.headers.get("location");
         const isFollowed = location !== null && init.redirect !== "manual" && hops < HOPS_MAX;
-        if (!isFollowed) return resolve(response);
+        if (!isFollowed) {
+          resolve(response);
+          return;
+        }
         void this.#exchange(origin, caller, { ...sent, url: location }, init, hops + 1).then(resolve, reject);
       };
       const wire: Wire = {
         isOpen: () => isOpen && caller.isAlive,
         respond: (response) =>
-          void scheduler.after(random.below(HOP_MS_MAX), caller, "answer came", () => end(() => arrive(response as SimResponse))),
+          void scheduler.after(random.below(HOP_MS_MAX), caller, "answer came", () =>
+            end(() => arrive(response as SimResponse)),
+          ),
         break: () =>
-          void scheduler.after(random.below(HOP_MS_MAX), caller, "line broke", () => end(() => reject(new LineError({ retryable: true })))),
+          void scheduler.after(random.below(HOP_MS_MAX), caller, "line broke", () =>
+            end(() => reject(new LineError({ retryable: true }))),
+          ),
       };
       caller.emit(() => {
         if (injector.strikes("origin refuses connection")) return wire.break();
-        const delay = injector.strikes("origin hears late") ? random.below(ARRIVES_LATE_MS) : random.below(HOP_MS_MAX);
+        const delay = injector.strikes("origin hears late")
+          ? random.below(ARRIVES_LATE_MS)
+          : random.below(HOP_MS_MAX);
         scheduler.after(delay, origin.process, "origin hears", () => origin.receive(sent, wire));
       });
     });
@@ -168,7 +185,11 @@ export class Network {
 }
 
 function sentOf(url: string, init: RequestInit): Sent {
-  const { method = "GET", headers, body } = init as { method?: string; headers?: FieldsInit; body?: Uint8Array };
+  const {
+    method = "GET",
+    headers,
+    body,
+  } = init as { method?: string; headers?: FieldsInit; body?: Uint8Array };
   const request = new SimRequest(url, { method, headers, body });
   return { url, method, headers: request.headers, body: body ?? new Uint8Array() };
 }

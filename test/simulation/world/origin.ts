@@ -55,7 +55,9 @@ export class Origin {
   }
 
   /** What a person is told who asks about an effect: the answer it was given, or null, and then it is void from now on. */
-  attest(effect: string): { status: number; headers: readonly (readonly [string, string])[]; body: Uint8Array } | null {
+  attest(
+    effect: string,
+  ): { status: number; headers: readonly (readonly [string, string])[]; body: Uint8Array } | null {
     const known = this.#journal.get(effect);
     if (known?.kind !== "executed") {
       this.#journal.set(effect, { kind: "void" });
@@ -81,22 +83,33 @@ export class Origin {
   #answerProbe(path: string, wire: Wire): void {
     const { injector, random } = this.#parts;
     const [, , effect = "", deed] = path.split("/");
-    if (injector.strikes("probe lost")) return wire.break();
+    if (injector.strikes("probe lost")) {
+      wire.break();
+      return;
+    }
     const known = this.#journal.get(effect);
     const say = (body: unknown): void => {
       this.#after(random.below(REPLY_MS_MAX), "probe answered", () =>
-        wire.respond(respond({ status: 200, headers: [["content-type", "application/json"]], body: JSON.stringify(body) })),
+        wire.respond(
+          respond({
+            status: 200,
+            headers: [["content-type", "application/json"]],
+            body: JSON.stringify(body),
+          }),
+        ),
       );
     };
     if (known?.kind === "executed") {
       const { status, headers, body } = known.reply;
       this.#parts.note({ do: "reply", key: "", effect, status, body: digestOf(body), whole: true });
-      return say({ outcome: "committed", answer: { status, headers, body } });
+      say({ outcome: "committed", answer: { status, headers, body } });
+      return;
     }
     if (deed === "void") {
       this.#journal.set(effect, { kind: "void" });
       this.#parts.note({ do: "void", key: "", effect });
-      return say({ outcome: "void" });
+      say({ outcome: "void" });
+      return;
     }
     say({ outcome: "none" });
   }
@@ -109,14 +122,29 @@ export class Origin {
     const { amount } = JSON.parse(new TextDecoder().decode(sent.body)) as { amount: number };
     note({ do: "arrive", key, effect, attempt: Number(attempt), dedupe, variant: amount });
     const dispatch: Dispatch = { key, effect, attempt, dedupe, wire };
-    const workMs = injector.strikes("origin is slow") ? random.below(VERY_LATE_MS) : random.below(REPLY_MS_MAX);
-    if (this.#journal.get(effect)?.kind === "void") return this.#refuse(dispatch, 409, "void");
-    if (injector.strikes("origin resets before")) return wire.break();
-    if (injector.strikes("path never sent")) return this.#refuse(dispatch, 521, "never sent");
-    if (injector.strikes("origin refuses without effect")) {
-      return this.#refuse(dispatch, random.pick([this.#parts.releaseStatus, 421, 425]), "status");
+    const workMs = injector.strikes("origin is slow")
+      ? random.below(VERY_LATE_MS)
+      : random.below(REPLY_MS_MAX);
+    if (this.#journal.get(effect)?.kind === "void") {
+      this.#refuse(dispatch, 409, "void");
+      return;
     }
-    if (injector.strikes("origin proves no effect")) return this.#refuse(dispatch, random.pick([503, 422]), "signed");
+    if (injector.strikes("origin resets before")) {
+      wire.break();
+      return;
+    }
+    if (injector.strikes("path never sent")) {
+      this.#refuse(dispatch, 521, "never sent");
+      return;
+    }
+    if (injector.strikes("origin refuses without effect")) {
+      this.#refuse(dispatch, random.pick([this.#parts.releaseStatus, 421, 425]), "status");
+      return;
+    }
+    if (injector.strikes("origin proves no effect")) {
+      this.#refuse(dispatch, random.pick([503, 422]), "signed");
+      return;
+    }
     if (injector.strikes("origin fails before effect")) {
       this.#say(dispatch, { status: random.pick([500, 503]), headers: [], body: `failed before ${effect}` });
       return;
@@ -128,7 +156,11 @@ export class Origin {
           if (this.#journal.get(effect)?.kind !== "void") this.#execute(dispatch);
         });
       }
-      this.#say(dispatch, { status: random.pick([502, 504, 520, 522, 524, 530]), headers: [], body: `the path of ${effect}` });
+      this.#say(dispatch, {
+        status: random.pick([502, 504, 520, 522, 524, 530]),
+        headers: [],
+        body: `the path of ${effect}`,
+      });
       return;
     }
     this.#after(workMs, "origin works", () => this.#work(dispatch));
@@ -137,20 +169,37 @@ export class Origin {
   #work(dispatch: Dispatch): void {
     const { injector, random } = this.#parts;
     // It may have been told meanwhile that this is never to happen.
-    if (this.#journal.get(dispatch.effect)?.kind === "void") return this.#refuse(dispatch, 409, "void");
+    if (this.#journal.get(dispatch.effect)?.kind === "void") {
+      this.#refuse(dispatch, 409, "void");
+      return;
+    }
     if (injector.strikes("origin redirects")) {
       const status = random.pick([307, 308, 303]);
-      return this.#say(dispatch, { status, headers: [["location", `https://origin.example/pay/${dispatch.key}`]], body: `elsewhere ${dispatch.effect}` });
+      this.#say(dispatch, {
+        status,
+        headers: [["location", `https://origin.example/pay/${dispatch.key}`]],
+        body: `elsewhere ${dispatch.effect}`,
+      });
+      return;
     }
     const reply = this.#execute(dispatch);
     if (injector.strikes("origin hangs")) return;
-    if (injector.strikes("origin resets after")) return dispatch.wire.break();
+    if (injector.strikes("origin resets after")) {
+      dispatch.wire.break();
+      return;
+    }
     if (injector.strikes("origin fails after effect")) {
-      return this.#say(dispatch, { status: random.pick([500, 503]), headers: [], body: `failed after ${dispatch.effect}` });
+      this.#say(dispatch, {
+        status: random.pick([500, 503]),
+        headers: [],
+        body: `failed after ${dispatch.effect}`,
+      });
+      return;
     }
     if (injector.strikes("origin echoes evidence")) {
       const headers: [string, string][] = [...reply.headers, ["effect-evidence", FORGED]];
-      return this.#say(dispatch, { ...reply, headers });
+      this.#say(dispatch, { ...reply, headers });
+      return;
     }
     this.#say(dispatch, reply);
   }
@@ -174,7 +223,12 @@ export class Origin {
       : ["content-type", "application/json"];
     const reply: Reply = {
       status,
-      headers: [type, ["x-request-id", `r${execution}`], ["set-cookie", `session=${execution}`], ["x-charge", String(execution)]],
+      headers: [
+        type,
+        ["x-request-id", `r${execution}`],
+        ["set-cookie", `session=${execution}`],
+        ["x-charge", String(execution)],
+      ],
       body,
     };
     this.#journal.set(effect, { kind: "executed", reply, execution });
@@ -186,7 +240,8 @@ export class Origin {
   #refuse(dispatch: Dispatch, status: number, how: string): void {
     const { key, effect, attempt } = dispatch;
     this.#parts.note({ do: "deny", key, effect, how });
-    const headers: [string, string][] = how === "signed" ? [["effect-evidence", this.#parts.evidence(effect, attempt)]] : [];
+    const headers: [string, string][] =
+      how === "signed" ? [["effect-evidence", this.#parts.evidence(effect, attempt)]] : [];
     this.#say(dispatch, { status, headers, body: `refused ${how} ${effect}` });
   }
 
@@ -211,7 +266,10 @@ export function digestOf(body: string | Uint8Array): string {
 function respond({ status, headers, body }: Reply): SimResponse {
   const length: [string, string] = ["content-length", String(body.length)];
   const isStream = headers.some(([, value]) => value === "text/event-stream");
-  return new SimResponse(isStream ? streamOf(body) : body, { status, headers: isStream ? headers : [...headers, length] });
+  return new SimResponse(isStream ? streamOf(body) : body, {
+    status,
+    headers: isStream ? headers : [...headers, length],
+  });
 }
 
 function streamOf(body: string): ReadableStream<Uint8Array> {
@@ -232,4 +290,3 @@ function cutShort({ status, headers, body }: Reply): SimResponse {
   });
   return new SimResponse(stream, { status, headers: [...headers, ["content-length", String(body.length)]] });
 }
-

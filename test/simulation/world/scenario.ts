@@ -5,6 +5,8 @@ import type { Random } from "./random.ts";
 export type Scenario = {
   /** Settings of the first build and of the one that may follow it. */
   policies: readonly [RoutePolicy, RoutePolicy];
+  /** Of an answer without effect, as the route's owner asserts. */
+  releaseStatus: number;
   clients: number;
   keys: number;
   callsPerClient: number;
@@ -28,7 +30,13 @@ export const PAUSE_MS_MAX = 300 * SECOND;
 /** What the origin may take to begin, an executor's longest pause and a clock's step included. */
 const ORIGIN_DELAY_MS = 900 * SECOND;
 
-export function drawScenario(random: Random, base: RoutePolicy, share: { ledger: number; clients: number }): Scenario {
+const RELEASE_STATUS = 429;
+
+export function drawScenario(
+  random: Random,
+  base: RoutePolicy,
+  share: { ledger: number; clients: number },
+): Scenario {
   const isLarge = random.chance(0.3);
   const probing = random.pick(["none", "sealed", "sealed", "observed"] as const);
   const onCrash = random.chance(0.25) ? "retry" : "hold";
@@ -50,14 +58,19 @@ export function drawScenario(random: Random, base: RoutePolicy, share: { ledger:
           },
     authorize: random.chance(0.15) ? "https://rights.example/ask" : null,
     responseBytesMax: 2_000,
-    releaseStatuses: [429],
+    releaseStatuses: [RELEASE_STATUS],
     sealWithKey: random.chance(0.1),
     audit: random.pick(["eager", "durable"]),
   };
-  const second: RoutePolicy = { ...first, ...drawTiming(random), executor: random.pick(["object", "worker"]) };
+  const second: RoutePolicy = {
+    ...first,
+    ...drawTiming(random),
+    executor: random.pick(["object", "worker"]),
+  };
   const hasLedger = random.chance(share.ledger);
   return {
     policies: [first, second],
+    releaseStatus: RELEASE_STATUS,
     clients: random.between(1, isLarge ? share.clients : Math.min(2, share.clients)),
     keys: isLarge ? random.pick([1, 1, 2]) : 1,
     callsPerClient: isLarge ? random.between(3, 9) : random.between(1, 4),

@@ -5,7 +5,13 @@
 import { underWay } from "./globals.ts";
 
 export type StreamRow = { stream: string; seq: number; hash: string; state: string; last: number };
-export type StagedRow = { first: number; count: number; body: string; leaves: ArrayBuffer; operations: string };
+export type StagedRow = {
+  first: number;
+  count: number;
+  body: string;
+  leaves: ArrayBuffer;
+  operations: string;
+};
 
 export type Tables = { streams: Map<string, StreamRow>; staged: readonly StagedRow[] };
 
@@ -33,15 +39,28 @@ const STATEMENTS: readonly [beginsWith: string, act: Statement][] = [
     "INSERT INTO streams VALUES (?, ?, ?, ?, ?)",
     ({ streams, staged }, values) => {
       const [stream, seq, hash, state, last] = values as [string, number, string, string, number];
-      return { rows: [], tables: { staged, streams: new Map(streams).set(stream, { stream, seq, hash, state, last }) } };
+      return {
+        rows: [],
+        tables: { staged, streams: new Map(streams).set(stream, { stream, seq, hash, state, last }) },
+      };
     },
   ],
   [
     "INSERT INTO staged (first, count, body, leaves, operations) VALUES",
     ({ streams, staged }, values) => {
-      const [first, count, body, leaves, operations] = values as [number, number, string, ArrayBuffer, string];
-      if (staged.some((row) => row.first === first)) throw new Error("UNIQUE constraint failed: staged.first");
-      return { rows: [], tables: { streams, staged: [...staged, { first, count, body, leaves, operations }] } };
+      const [first, count, body, leaves, operations] = values as [
+        number,
+        number,
+        string,
+        ArrayBuffer,
+        string,
+      ];
+      if (staged.some((row) => row.first === first))
+        throw new Error("UNIQUE constraint failed: staged.first");
+      return {
+        rows: [],
+        tables: { streams, staged: [...staged, { first, count, body, leaves, operations }] },
+      };
     },
   ],
   [
@@ -70,11 +89,16 @@ const STATEMENTS: readonly [beginsWith: string, act: Statement][] = [
 export type Cursor = { toArray: () => unknown[]; one: () => unknown };
 
 /** Runs a statement on tables that may not be there yet; gives the rows and the tables afterwards. */
-export function runStatement(tables: Tables | null, sql: string, values: Values): { cursor: Cursor; tables: Tables | null } {
+export function runStatement(
+  tables: Tables | null,
+  sql: string,
+  values: Values,
+): { cursor: Cursor; tables: Tables | null } {
   if (sql.startsWith("SELECT count(*) AS n FROM sqlite_master")) {
     return { cursor: cursorOf([{ n: tables === null ? 0 : 1 }]), tables };
   }
-  if (sql.startsWith("PRAGMA table_info(staged)")) return { cursor: cursorOf([{ name: "operations" }]), tables };
+  if (sql.startsWith("PRAGMA table_info(staged)"))
+    return { cursor: cursorOf([{ name: "operations" }]), tables };
   if (sql.startsWith("CREATE TABLE IF NOT EXISTS streams")) {
     return { cursor: cursorOf([]), tables: tables ?? NO_TABLES };
   }

@@ -37,9 +37,15 @@ export class Staff {
     if (around.database === null) return;
     this.#runs += 1;
     const process = new Process(`cron${this.#runs}`, clock(), version());
-    scheduler.enter(process, () => void product.openCron(base, around, process.version)().catch(() => undefined));
+    scheduler.enter(
+      process,
+      () =>
+        void product
+          .openCron(base, around, process.version)()
+          .catch(() => undefined),
+    );
     if (!random.chance(0.4)) return;
-    scheduler.after(random.below(3_000), OUTSIDE, "pause cron", () => {
+    scheduler.after(random.below(300), OUTSIDE, "pause cron", () => {
       process.pausedUntil = until;
     });
   }
@@ -54,7 +60,9 @@ export class Staff {
     // Who says that nothing was done has seen to it that nothing will be.
     const answer = origin.attest(effect);
     for (const operator of [random.pick(["op1", "op2"] as const), random.pick(["op1", "op2"] as const)]) {
-      scheduler.after(random.below(THINKING_MS), OUTSIDE, "operator speaks", () => this.#say(host, key, effect, operator, answer));
+      scheduler.after(random.below(THINKING_MS), OUTSIDE, "operator speaks", () =>
+        this.#say(host, key, effect, operator, answer),
+      );
     }
   }
 
@@ -62,6 +70,10 @@ export class Staff {
     const outcome = answer === null ? { kind: "not-committed" } : { kind: "committed", answer };
     const grounds = { code: null, target: null, digest: "0".repeat(64) };
     this.#parts.note({ do: "resolve", key, effect, operator, outcome: outcome.kind });
-    host.call("resolve", [{ effect, operator, operatorsRequired: OPERATORS_REQUIRED, grounds, outcome }], () => undefined);
+    host.call(
+      "resolve",
+      [{ effect, operator, operatorsRequired: OPERATORS_REQUIRED, grounds, outcome }],
+      () => undefined,
+    );
   }
 }

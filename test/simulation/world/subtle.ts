@@ -65,7 +65,7 @@ export const subtle = {
   async digest(_name: string, bytes: Bytes) {
     return bufferOf(sha256(bytesOf(bytes)));
   },
-  async sign({ name }: Named | string & Named, key: FakeKey, bytes: Bytes) {
+  async sign({ name }: Named | (string & Named), key: FakeKey, bytes: Bytes) {
     const mac = sha256(join(key.secret, bytes));
     return bufferOf(name === "Ed25519" ? join(mac, sha256(mac)) : mac);
   },

@@ -30,12 +30,15 @@ export function summarise(record: unknown): Stored | null {
 }
 
 function describeAnswer(answer: Shape): string {
-  return answer.kind === "lost" ? "lost" : `${String(answer.kind)} ${String(answer.status)} ${String(answer.digest)}`;
+  return answer.kind === "lost"
+    ? "lost"
+    : `${String(answer.kind)} ${String(answer.status)} ${String(answer.digest)}`;
 }
 
 /** The token that a call of an object carries, if it carries one. */
 export function tokenIn(method: string, given: readonly unknown[]): { inc: string; n: number } | null {
-  if (method === "renew" || method === "report" || method === "release") return given[1] as { inc: string; n: number };
+  if (method === "renew" || method === "report" || method === "release")
+    return given[1] as { inc: string; n: number };
   if (method === "settle") return (given[1] as { token: { inc: string; n: number } }).token;
   return null;
 }
