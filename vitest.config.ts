@@ -43,8 +43,8 @@ const nodeLayer = (
 export default defineConfig(async () => ({
   test: {
     projects: [
-      nodeLayer("unit", ["unit"], 0, 10_000, 2),
-      nodeLayer("model", ["model", "simulation"], 0, 120_000, 2),
+      nodeLayer("unit", ["unit"], 0, 20_000, 2),
+      nodeLayer("model", ["model", "simulation", "exhaustive", "fuzz"], 0, 120_000, 2),
       {
         plugins: [
           cloudflareTest({

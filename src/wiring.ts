@@ -9,7 +9,7 @@ import { writeOperationId } from "./gateway/operation-id.ts";
 import { makeRouter, type Serve } from "./gateway/router.ts";
 import type { KeyParts } from "./key/key-object.ts";
 import { noLedger } from "./ledger/none.ts";
-import { openLedger, shardName } from "./ledger/port.ts";
+import { openLedger, reachShards } from "./ledger/port.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
 import { openOrigin, originUrl } from "./origin/dispatch.ts";
 import { type OriginMacs, openOriginMacs } from "./origin/evidence.ts";
@@ -93,7 +93,6 @@ function openLedgerOf(env: Env, { ledger }: Config, keyring: Keyring): LedgerPor
 
 function ledgerPartsOf(env: Env, { ledger, secrets }: Config): LedgerParts {
   const { name, sinks, webhookUrl, retentionMs, effectsTable } = ledger;
-  const first = shardName(0);
   const receiver =
     webhookUrl === null || secrets.webhook === null ? null : { url: webhookUrl, key: secrets.webhook };
   return {
@@ -106,9 +105,6 @@ function ledgerPartsOf(env: Env, { ledger, secrets }: Config): LedgerParts {
     print: sinks.includes("stdout") ? printEntry : null,
     send: (url, init) => fetch(url, init),
     report,
-    first: () => ({
-      agree: async (shards) => env.LEDGERS.getByName(first).agree(first, shards),
-      ownKey: async () => env.LEDGERS.getByName(first).ownKey(),
-    }),
+    ...reachShards(env.LEDGERS),
   };
 }

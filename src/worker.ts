@@ -57,10 +57,12 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     return replyProblem(problem("internal"), DEFAULT_PREFIX, null);
   }
   if (wiring.kind === "misconfigured") return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
-  const keys = openKeyPort(env.KEYS, wiring.origin, report, (work) => ctx.waitUntil(work));
+  const keepAlive = (work: Promise<unknown>): void => ctx.waitUntil(work);
+  const keys = openKeyPort(env.KEYS, wiring.origin, report, keepAlive);
   return wiring.serve(request, {
     gateway: wiring.gateway,
     keys,
+    keepAlive,
     isDatabaseUp: () => isDatabaseUp(env.DB),
     operator: (asked) => answerOperator(asked, deskOf(wiring, keys, ctx)),
     ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),

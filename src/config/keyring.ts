@@ -60,7 +60,7 @@ export async function makeKeyring(secrets: Pick<Secrets, "naming" | "sealing">):
 
   return {
     name: (message) => mac(name, message),
-    fingerprint: (message) => mac(fingerprint, message),
+    fingerprint: async (message) => toHex(await sign(fingerprint, message)),
     owner: (message) => mac(owner, message),
     tag: async (object) => (await mac(tag, encodeUtf8(object))).slice(0, 11),
     stream: async (object, inc) => toHex(await sign(stream, writeMessage([object, inc]))),

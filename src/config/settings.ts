@@ -40,7 +40,7 @@ export const SETTINGS = {
   LEDGER_SHARDS: {
     fallback: given(4),
     allowed: `a power of two from ${span(bounds.LEDGER_SHARDS)}`,
-    meaning: "Number of ledger objects among which keys are spread.",
+    meaning: "Number of ledger objects among which keys are spread. May be made larger, not smaller.",
   },
   LEDGER_SINKS: {
     fallback: given(["d1"]),

@@ -2,6 +2,7 @@
  * Ledger entries as the key object makes them: what happened to one key, in the order it happened. An entry holds no
  * key, principal, body, address or free text: ids, digests, numbers and words of the closed lists below.
  */
+import type { Seen } from "./audit/observe.ts";
 import type { EffectPhase, Told } from "./effect/report.ts";
 
 export const ENTRY_VERSION = 1;
@@ -27,6 +28,9 @@ export type UnknownReason =
   | "object-restarted"
   /** The answer came, but it could not be stored. */
   | "store-failed";
+
+/** What an executor's entry says that ends an unknown outcome. Probes and operators end no others, so theirs need not say it. */
+export type Resolved = "resolved";
 
 /** What proves that an attempt had no effect, strongest first. */
 export type Evidence =
@@ -54,6 +58,9 @@ export type Operators = { actor: OperatorActor } & Grounds;
 /** Who closed an attempt, and why where that is a person. */
 export type Closer = { actor: Exclude<Actor, OperatorActor> } | Operators;
 
+/** How an entry tells it. `code`: null where the outcome was not called unknown before, or who is not the executor ended it. */
+type Ending = { actor: Exclude<Actor, OperatorActor>; code: Resolved | null } | Operators;
+
 type Attempt = { at: number; effect: string; attempt: number };
 
 type Reported = Omit<Told, "id">;
@@ -61,8 +68,8 @@ type Reported = Omit<Told, "id">;
 /** One entry before it has its place in a stream. `at` is milliseconds since the epoch by the record's own clock. */
 export type Entry =
   | ({ type: "granted"; fp: string } & Attempt)
-  | ({ type: "settled"; status: number | null; answerDigest: string | null } & Closer & Attempt)
-  | ({ type: "released"; evidence: Evidence } & Closer & Attempt)
+  | ({ type: "settled"; status: number | null; answerDigest: string | null } & Ending & Attempt)
+  | ({ type: "released"; evidence: Evidence } & Ending & Attempt)
   | ({ type: "unknown"; code: UnknownReason } & Attempt)
   /** A settle that came with an old token: nothing changed, but what it said is kept. */
   | ({ type: "late"; answerDigest: string | null } & Attempt)
@@ -71,6 +78,8 @@ export type Entry =
   | ({ type: "contradiction"; answerDigest: string | null } & Operators & Attempt)
   /** One operator's word on an unknown outcome, waiting for another's. */
   | ({ type: "proposed" } & Operators & Attempt)
+  /** What a caller was told, for which nothing changed. */
+  | ({ type: "observed"; code: Seen } & Attempt)
   /** What an origin has reported of an effect of its own, whose id is `effect`. */
   | ({ type: "effect" } & Reported & Attempt)
   /** A report that contradicts an earlier one: nothing changed by it. */
@@ -96,6 +105,7 @@ function phaseOf(entry: Entry): EffectPhase | null {
     case "late":
     case "contradiction":
     case "proposed":
+    case "observed":
     case "purged":
       return null;
   }

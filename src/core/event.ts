@@ -1,4 +1,5 @@
 /** What can happen to a key, what the machine answers, and what one event makes of a record. */
+import type { Seen } from "./audit/observe.ts";
 import type { Attempt, Noted } from "./effect/judge.ts";
 import type { Entry, Evidence, Grounds, UnknownReason } from "./entry.ts";
 import type { Answer, KeyRecord, Outcome, Settled, Token, Unknown } from "./record.ts";
@@ -34,6 +35,8 @@ export type Event =
     }
   /** Reported effects that have been judged. */
   | { do: "tell"; attempt: Attempt; noted: readonly Noted[] }
+  /** What callers were told of this very record, as it is before the event. */
+  | { do: "observe"; seen: readonly Seen[] }
   | { do: "acknowledge"; inc: string; seq: number; head: string }
   | { do: "tick" };
 
@@ -57,7 +60,7 @@ export type StepAnswer =
   | { kind: "in-flight" }
   | { kind: "expired" }
   | { kind: "unknown"; unknown: Unknown }
-  /** The outbox is full; nothing may be granted. */
+  /** The outbox is full; nothing may be granted, or told. */
   | { kind: "full" }
   | { kind: "done" }
   /** The lease is over and cannot be renewed; a settle is still welcome. */

@@ -48,6 +48,18 @@ export const ALARM_TOO_EARLY_MS = 60_000;
  */
 export const OUTBOX_ENTRIES_MAX = 1_000;
 
+/**
+ * With so many undelivered entries a key takes no more observations: what is left of its outbox is for changes of state, which must never find
+ * it full because somebody asks again and again.
+ */
+export const OBSERVED_OUTBOX_MAX = 500;
+
+/** Observations that wait in memory while earlier ones are being written. More are counted and dropped. */
+export const OBSERVED_WAITING_MAX = 200;
+
+/** An isolate that has not heard from a key object for so long tells it anew what it has seen since. */
+export const OBSERVER_PATIENCE_MS = 30_000;
+
 /** Entries that one attempt may report, and all attempts of one life of a key together, so that what is known of them fits one row. */
 export const REPORTED_OF_ATTEMPT_MAX = 1_000;
 export const REPORTED_OF_LIFE_MAX = 4_000;
@@ -174,4 +186,8 @@ assertRelation(
 );
 // An id, a capability and up to four digests of 32 characters, at most, for each.
 assertRelation(REPORTED_OF_LIFE_MAX * 400 < ROW_BYTES_MAX, "the reported effects of a life fit one row");
+assertRelation(
+  OBSERVED_WAITING_MAX <= OBSERVED_OUTBOX_MAX && 2 * OBSERVED_OUTBOX_MAX <= OUTBOX_ENTRIES_MAX,
+  "observations fit, and leave half of the outbox to changes of state",
+);
 assertRelation(CACHED_ANSWER_BYTES_MAX <= INLINE_BYTES_MAX, "a cached answer is never chunked");

@@ -1,4 +1,5 @@
 /** The doors between rooms. Shells implement them or are given them; `wiring.ts` alone knows which thing stands behind which. */
+import type { Seen } from "./audit/observe.ts";
 import type { ReportField, Told } from "./effect/report.ts";
 import type { Actor, Evidence, Grounds, UnknownReason } from "./entry.ts";
 import type { Grant, StepAnswer } from "./event.ts";
@@ -62,6 +63,11 @@ export type Submitted =
 export interface KeyPort {
   submit(operation: Operation, policy: RoutePolicy): Promise<Submitted>;
   look(name: string, waitMs: number): Promise<Look>;
+  /**
+   * Notes what callers of a key were told without asking its object, or are about to be told. False: it is not noted. True also where nothing is
+   * to be noted: the key is unused, or there is no ledger.
+   */
+  observe(name: string, seen: readonly Seen[]): Promise<boolean>;
   /** Records a report of effects of one attempt: all of it or nothing. */
   tell(attempt: Attempt, report: readonly Told[]): Promise<Telling>;
   /** What is known of a key, and what a request would get from it if one is given. Writes nothing. */
@@ -259,6 +265,7 @@ export interface QuotaPort {
 export interface Keyring {
   /** 43 characters of base64url. */
   name(message: Uint8Array): Promise<string>;
+  /** 64 characters of lower-case hex, as the ledger tells it. */
   fingerprint(message: Uint8Array): Promise<string>;
   owner(message: Uint8Array): Promise<string>;
   /** Shows that a name was made here: 11 characters of base64url, 66 bits. */

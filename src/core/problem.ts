@@ -160,7 +160,7 @@ const others = {
     mark: "refused",
     title: "A header field can't be forwarded",
     detail:
-      "The Connection field names a field that the request depends on, or a field holds a control character. Nothing was sent.",
+      "The Connection field names a field that the request depends on, a field holds a control character, or the body has a transfer coding other than chunked. Nothing was sent.",
   },
   "method-not-allowed": {
     status: 405,

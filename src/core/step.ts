@@ -5,6 +5,7 @@
  * `t` is milliseconds by the caller's clock, read once for the transaction. Here it only ever moves forward: a record that has
  * seen a later time is judged by that one.
  */
+import { observe } from "./audit/observe.ts";
 import { acknowledge, probed, release, report, resolve, settle } from "./close.ts";
 import { charsOf, reportedChars, reportedEntry } from "./effect/told.ts";
 import type { Entry } from "./entry.ts";
@@ -36,8 +37,9 @@ export type Step = {
 
 export function step(before: KeyRecord, event: Event, now: number): Step {
   const t = before.state === "absent" ? now : Math.max(before.t, now);
-  // What is acknowledged was written before: a lapse in this very step comes after it.
-  const current = event.do === "acknowledge" ? acknowledge(before, event, t) : lapse(before, t, event);
+  // What is acknowledged was written before, and what is observed was seen before: a lapse in this very step comes after it.
+  const isOfBefore = event.do === "acknowledge" || event.do === "observe";
+  const current = isOfBefore ? before : lapse(before, t, event);
   const { record, answer, last } = decide(current, event, t);
   return { record, answer, entries: [...entriesAdded(before, record), ...last], alarm: alarmOf(record) };
 }
@@ -63,7 +65,11 @@ function decide(record: KeyRecord, event: Event, t: number): Decision {
     case "tell":
       return tell(record, event, t);
     case "acknowledge":
-      return stay(lapse(record, t, event), { kind: "done" });
+      return stay(lapse(acknowledge(record, event, t), t, event), { kind: "done" });
+    case "observe": {
+      const { record: told, answer } = observe(record, event.seen, t);
+      return stay(lapse(told, t, event), answer);
+    }
     case "tick":
       return tick(record, t);
   }
@@ -167,7 +173,10 @@ function tick(record: KeyRecord, t: number): Decision {
   return { record: ABSENT, answer: { kind: "done" }, last: [purgedEntry(record)] };
 }
 
-/** When a record's object has to wake up next: the earliest of all its due times, since one alarm serves them all. */
+/**
+ * When a record's object has to wake up next: the earliest of all its due times, since one alarm serves them all. Observations have none:
+ * whoever writes them delivers them at once, and `redeliveryOf` says when again.
+ */
 export function alarmOf(record: KeyRecord): number | null {
   if (record.state === "absent") return null;
   const dues = [stateDue(record), flushDue(record)].filter((due) => due !== null);
@@ -187,7 +196,20 @@ function stateDue(record: LiveRecord): number | null {
 }
 
 function flushDue(record: LiveRecord): number | null {
-  const oldest = record.outbox.find((stream) => stream.entries.length > 0)?.entries[0];
+  for (const { entries } of record.outbox) {
+    const oldest = entries.find(({ type }) => type !== "observed");
+    if (oldest !== undefined) return dueOf(oldest);
+  }
+  return null;
+}
+
+/** When anything that is undelivered, observed or not, is to be sent again; null: there is nothing. */
+export function redeliveryOf(record: KeyRecord): number | null {
+  if (record.state === "absent") return null;
+  return dueOf(record.outbox.find(({ entries }) => entries.length > 0)?.entries[0]);
+}
+
+function dueOf(oldest: Entry | undefined): number | null {
   return oldest === undefined ? null : oldest.at + FLUSH_AFTER_MS;
 }
 

@@ -7,6 +7,7 @@ import {
   type Entry,
   type Evidence,
   type Operators,
+  type Resolved,
   STREAM_START,
   type UnknownReason,
 } from "./entry.ts";
@@ -139,7 +140,7 @@ export function toSettled(record: InFlight | Unknown, answer: Answer, by: Closer
       type: "settled",
       status: told?.status ?? null,
       answerDigest: told?.digest ?? null,
-      ...by,
+      ...endingOf(record, by),
       ...attemptOf(record, t),
     }),
   };
@@ -152,8 +153,23 @@ export function toReleased(record: InFlight | Unknown, evidence: Evidence, by: C
     t,
     releasedAt: t,
     evidence,
-    outbox: note(record.outbox, record.inc, { type: "released", evidence, ...by, ...attemptOf(record, t) }),
+    outbox: note(record.outbox, record.inc, {
+      type: "released",
+      evidence,
+      ...endingOf(record, by),
+      ...attemptOf(record, t),
+    }),
   };
+}
+
+/** Probes and operators end nothing but doubt; of the executor it has to be said. */
+function endingOf(
+  record: InFlight | Unknown,
+  by: Closer,
+): Operators | { actor: "executor" | "probe"; code: Resolved | null } {
+  if ("digest" in by) return by;
+  const isDoubtEnded = record.state === "unknown" && by.actor === "executor";
+  return { actor: by.actor, code: isDoubtEnded ? "resolved" : null };
 }
 
 /** One more operator has said what became of it, and more have to. */

@@ -3,6 +3,7 @@ import type { Config, RoutePolicy } from "../core/policy.ts";
 import type { Keyring, Report } from "../core/ports.ts";
 import { compilePrincipal, type PrincipalReader } from "./admission/principal.ts";
 import { compileRoutes, type Matcher } from "./admission/route.ts";
+import { Observer } from "./audit/observer.ts";
 import { AnswerCache } from "./cache.ts";
 import { Counters } from "./counters.ts";
 
@@ -17,6 +18,8 @@ export type Gateway = {
   keyring: Keyring;
   cache: AnswerCache;
   counters: Counters;
+  /** Null: no ledger is kept, so nothing is to be noted. */
+  observer: Observer | null;
   send: SendRequest;
   originUrl: (target: string) => string;
   report: Report;
@@ -25,7 +28,7 @@ export type Gateway = {
 export type GatewayParts = Pick<Gateway, "config" | "keyring" | "send" | "originUrl" | "report">;
 
 export function makeGateway(parts: GatewayParts): Gateway {
-  const { routes, prefix } = parts.config;
+  const { routes, prefix, ledger } = parts.config;
   const policies = new Map(routes.map((policy) => [policy.id, policy]));
   const principals = new Map(routes.map((policy) => [policy.id, compilePrincipal(policy)]));
   return {
@@ -40,5 +43,6 @@ export function makeGateway(parts: GatewayParts): Gateway {
     },
     cache: new AnswerCache(),
     counters: new Counters(),
+    observer: ledger.sinks.includes("none") ? null : new Observer(parts.report),
   };
 }

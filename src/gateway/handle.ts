@@ -1,7 +1,9 @@
 /** The main path: one guarded request from admission to answer. Steps are those of the map in `src/README.md`. */
 
+import type { Seen } from "../core/audit/observe.ts";
 import type { Pairs } from "../core/http/headers.ts";
 import type { TargetReading } from "../core/http/target.ts";
+import { RETRY_STORE_S } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type { KeyPort, Submitted } from "../core/ports.ts";
 import { type Problem, problem } from "../core/problem.ts";
@@ -25,12 +27,13 @@ import {
 /** What a request came to, for its log line and the counters. Route and operation are ids, not the client's words. */
 export type Handled = { response: Response; mark: Mark | "passed"; route: string; operation: string };
 
-/** `target` is the request's own, read once. */
+/** `target` is the request's own, read once. `keepAlive` is the request's own `waitUntil`. */
 export async function handle(
   request: Request,
   target: TargetReading,
   gateway: Gateway,
   keys: KeyPort,
+  keepAlive: KeepAlive,
 ): Promise<Handled> {
   const routed = gateway.match(request.method, target);
   if (routed.kind === "refused") return refuse(request, gateway, problem("target-refused"), "");
@@ -49,7 +52,7 @@ export async function handle(
       return { response, mark: "unprotected", route: policy.id, operation: "" };
     }
     case "guarded":
-      return answer({ request, gateway, keys, policy, ticket: admitted.ticket });
+      return answer({ request, gateway, keys, keepAlive, policy, ticket: admitted.ticket });
   }
 }
 
@@ -59,7 +62,16 @@ async function refuse(request: Request, gateway: Gateway, refusal: Problem, rout
 }
 
 /** One request on its way through steps 4 to 9. */
-type Visit = { request: Request; gateway: Gateway; keys: KeyPort; policy: RoutePolicy; ticket: Ticket };
+type Visit = {
+  request: Request;
+  gateway: Gateway;
+  keys: KeyPort;
+  keepAlive: KeepAlive;
+  policy: RoutePolicy;
+  ticket: Ticket;
+};
+
+export type KeepAlive = (work: Promise<unknown>) => void;
 
 /** Steps 4 and 9. A stored answer is given only after the route's own service has agreed, wherever it is stored. */
 async function answer(visit: Visit): Promise<Handled> {
@@ -73,7 +85,8 @@ async function answer(visit: Visit): Promise<Handled> {
   const cached = recall(visit);
   const askedAt = Date.now();
   if (cached === null) return reply(visit, await submitOperation(visit), askedAt, told);
-  if (!(await mayHaveAnswer(visit))) return reply(visit, { kind: "authorize" }, askedAt, told);
+  if (!(await mayHaveAnswer(visit))) return reply(visit, await denyAnswer(visit), askedAt, told);
+  observeLater(visit, "replayed");
   return told(replyReplayed(cached, cached.fields, Date.now()), "replayed");
 }
 
@@ -108,8 +121,27 @@ async function submitOperation(visit: Visit): Promise<Submitted> {
   const { request, gateway, keys, policy, ticket } = visit;
   const operation = await makeOperation(request, policy, gateway.keyring, ticket);
   const first = await keys.submit(operation, policy);
-  if (first.kind !== "authorize" || !(await mayHaveAnswer(visit))) return first;
+  if (first.kind !== "authorize") return first;
+  if (!(await mayHaveAnswer(visit))) return denyAnswer(visit);
   return keys.submit({ ...operation, authorized: true }, policy);
+}
+
+/** Where the route has refusals noted with the decision, this one is given only once it is. */
+async function denyAnswer(visit: Visit): Promise<Submitted> {
+  const { gateway, keys, policy, ticket } = visit;
+  const mustNote = policy.audit === "durable" && gateway.observer !== null;
+  if (!mustNote) observeLater(visit, "not-authorized");
+  else if (!(await keys.observe(ticket.name, ["not-authorized"]))) {
+    return { kind: "refused", problem: problem("store-unavailable", RETRY_STORE_S) };
+  }
+  return { kind: "authorize" };
+}
+
+/** What the key object can't know, because it was not asked. */
+function observeLater({ gateway, keys, keepAlive, policy, ticket }: Visit, seen: Seen): void {
+  if (policy.audit !== "eager" || gateway.observer === null) return;
+  const work = gateway.observer.note(keys, ticket.name, seen, Date.now());
+  if (work !== null) keepAlive(work);
 }
 
 async function mayHaveAnswer({ request, policy }: Visit): Promise<boolean> {

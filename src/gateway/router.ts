@@ -8,13 +8,15 @@ import { answerPreflight, withCors } from "./cors.ts";
 import { answerEffects } from "./effects.ts";
 import { answerHealth, answerOperation, answerProblemPage } from "./endpoints.ts";
 import type { Gateway } from "./gateway.ts";
-import { handle } from "./handle.ts";
+import { handle, type KeepAlive } from "./handle.ts";
 import { replyProblem } from "./reply.ts";
 
 /** What is made anew for every request. `operator` serves the operators' endpoints; null: not one of them. */
 export type Visit = {
   gateway: Gateway;
   keys: KeyPort;
+  /** Goes on with work after the answer. */
+  keepAlive: KeepAlive;
   isDatabaseUp: () => Promise<boolean>;
   operator: (request: Request) => Promise<Response | null>;
   /** Serves the ledger's endpoints. */
@@ -80,10 +82,10 @@ const QUIET_MARKS: ReadonlySet<string> = new Set([
 async function serveTraffic(
   request: Request,
   target: TargetReading,
-  { gateway, keys }: Visit,
+  { gateway, keys, keepAlive }: Visit,
 ): Promise<Response> {
   const startedAt = Date.now();
-  const handled = await handle(request, target, gateway, keys);
+  const handled = await handle(request, target, gateway, keys, keepAlive);
   gateway.counters.count(handled);
   const { mark, route, operation, response } = handled;
   if (gateway.config.logRequests === "all" || !QUIET_MARKS.has(mark)) {

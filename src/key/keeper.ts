@@ -3,11 +3,13 @@
  * The only caller of the state machine. Inside one object all requests share one context: a promise that one of them waits for
  * may be another's.
  */
+import type { Seen } from "../core/audit/observe.ts";
 import type { Attempt, Word } from "../core/effect/judge.ts";
 import type { Event } from "../core/event.ts";
 import { FLUSH_RETRY_MS, UNREADABLE_RETRY_MS, WAKE_PAUSE_MS } from "../core/limits.ts";
 import type { LedgerPort, Report } from "../core/ports.ts";
 import { nameOf } from "../report.ts";
+import { Observer } from "./audit/observer.ts";
 import { SharedInquiry } from "./inquiry/shared-inquiry.ts";
 import { OpenedAnswer } from "./opened.ts";
 import { Running } from "./running.ts";
@@ -20,6 +22,7 @@ import {
   type ReportLeft,
   type ReportTaken,
   type Transacted,
+  type Witness,
 } from "./storage/store.ts";
 import { Waiters } from "./waiters.ts";
 
@@ -33,6 +36,7 @@ export class Keeper {
   readonly opened = new OpenedAnswer();
   readonly take = new SharedTake();
   readonly inquiry = new SharedInquiry();
+  readonly #observer = new Observer();
   readonly #keepAlive: (work: Promise<unknown>) => void;
   #carrier: OutboxCarrier | null = null;
 
@@ -42,9 +46,17 @@ export class Keeper {
     this.#keepAlive = keepAlive;
   }
 
-  /** One event, in one transaction. `rows` hold the answer that the event brings, if it is taken. */
-  step(parts: KeeperParts, event: Event, rows: readonly ArrayBuffer[] = []): Transacted {
-    const done = this.store.transact(event, this.#around(parts), rows);
+  /**
+   * One event, in one transaction. `rows` hold the answer that the event brings, if it is taken. `witness`: what is noted along with the
+   * decision, where a ledger is kept; if there is no room for that, the answer is `full`.
+   */
+  step(parts: KeeperParts, event: Event, rows: readonly ArrayBuffer[] = [], witness?: Witness): Transacted {
+    const done = this.store.transact(
+      event,
+      this.#around(parts),
+      rows,
+      parts.ledger.isKept ? witness : undefined,
+    );
     this.#notice(parts, done);
     return done;
   }
@@ -65,19 +77,55 @@ export class Keeper {
     return told;
   }
 
+  /** Notes what callers were told, once they have been told. What there is no room for, or storage does not take, is reported and lost. */
+  observe(parts: KeeperParts, seen: readonly Seen[]): void {
+    if (!parts.ledger.isKept) return;
+    if (this.#observer.note(seen, Date.now())) this.#keepAlive(this.#writeObserved(parts));
+  }
+
+  /** Notes what a caller is to be told. False: it is not noted. */
+  observeNow(parts: KeeperParts, seen: readonly Seen[]): boolean {
+    if (!parts.ledger.isKept) return true;
+    const done = this.step(parts, { do: "observe", seen });
+    return done.kind === "stepped" && done.step.answer.kind === "done";
+  }
+
+  /**
+   * One row a batch, and what comes while that is on its way to the ledger makes the next batch. Stopping before the row loses the batch,
+   * stopping behind it leaves it in the outbox.
+   */
+  async #writeObserved(parts: KeeperParts): Promise<void> {
+    // A write that begins now would hold back the answer that is about to go.
+    await scheduler.wait(0);
+    for (let batch = this.#observer.takeAll(); batch.length > 0; batch = this.#observer.takeAll()) {
+      try {
+        if (!this.observeNow(parts, batch)) this.#observer.refuse(batch.length, Date.now());
+        const count = this.#observer.takeDropped();
+        if (count > 0) parts.report("observations-dropped", { operation: this.name, count });
+        await this.#flush(parts);
+      } catch (error) {
+        parts.report("defect", { where: "observations", error: nameOf(error) });
+      }
+    }
+  }
+
   #around({ ledger }: KeeperParts): Around {
-    return { isRunning: (token) => this.running.has(token), keepsEntries: ledger.isKept };
+    return {
+      isRunning: (token) => this.running.has(token),
+      keepsEntries: ledger.isKept,
+      waiting: this.#observer.waiting,
+    };
   }
 
   #notice(parts: KeeperParts, done: Transacted): void {
     if (done.kind === "failed")
       parts.report("store-failed", { operation: this.name, error: nameOf(done.cause) });
-    if (done.kind === "stepped" && done.step.record !== done.before) {
-      this.waiters.wakeAll();
-      // A grant is told along with its outcome, or by the alarm: one call to the ledger instead of two.
-      const isTold = parts.ledger.isKept && done.step.record.state !== "in-flight";
-      if (isTold) this.#keepAlive(this.#flush(parts));
-    }
+    if (done.kind !== "stepped" || done.step.record === done.before) return;
+    if (done.hasNoted) this.#observer.letGo();
+    if (done.isMoved) this.waiters.wakeAll();
+    // A grant is told along with its outcome, or by the alarm: one call to the ledger instead of two.
+    const isTold = parts.ledger.isKept && (done.step.record.state !== "in-flight" || !done.isMoved);
+    if (isTold) this.#keepAlive(this.#flush(parts));
   }
 
   /** Does what the alarm has come for. Gives the shortest pause before the next one. */
@@ -117,7 +165,8 @@ export class Keeper {
 
   /** Delivers, and lets an alarm that stood by for it go to what is due then. */
   async #flush({ ledger }: KeeperParts): Promise<void> {
-    if (await this.#carrierTo(ledger).flush()) this.store.armAgain(0);
+    const isDone = await this.#carrierTo(ledger).flush();
+    this.store.armAgain(isDone ? 0 : Date.now() + FLUSH_RETRY_MS);
   }
 
   #carrierTo(ledger: LedgerPort): OutboxCarrier {

@@ -3,6 +3,7 @@
  * nothing and forgets everything: after an eviction or a crash storage alone says what is true.
  */
 import { DurableObject } from "cloudflare:workers";
+import type { Seen } from "../core/audit/observe.ts";
 import type { Attempt } from "../core/effect/judge.ts";
 import type { Told } from "../core/effect/report.ts";
 import type { Evidence, UnknownReason } from "../core/entry.ts";
@@ -149,6 +150,27 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     } catch (error) {
       parts?.report("defect", { where: "key object", error: nameOf(error) });
       return { kind: "unavailable" };
+    }
+  }
+
+  /**
+   * Notes what callers of this key were told elsewhere, or are about to be told where its route's `audit` is `durable`: then false says that it
+   * is not noted. An unused key is left unused.
+   */
+  async observe(seen: readonly Seen[]): Promise<boolean> {
+    let parts: KeyParts | null = null;
+    try {
+      parts = await this.parts();
+      const loaded = this.#keeper.store.load();
+      if (loaded.kind === "unreadable") return false;
+      if (loaded.record.state === "absent") return true;
+      await this.#keeper.store.healAlarm();
+      if (parts.route(loaded.record.route)?.audit === "durable") return this.#keeper.observeNow(parts, seen);
+      this.#keeper.observe(parts, seen);
+      return true;
+    } catch (error) {
+      parts?.report("defect", { where: "key object", error: nameOf(error) });
+      return false;
     }
   }
 

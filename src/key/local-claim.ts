@@ -38,10 +38,11 @@ import {
   windowEnd,
 } from "../core/record.ts";
 import type { Fresh } from "../core/transition.ts";
+import { isDamaged, seenIn } from "./audit/told.ts";
 import { type InquiryParts, inquire } from "./inquiry/inquire.ts";
 import type { Keeper } from "./keeper.ts";
 import { type Binding, type Kept, openAnswer, sealFresh } from "./storage/seal.ts";
-import type { Transacted } from "./storage/store.ts";
+import type { Transacted, Witness } from "./storage/store.ts";
 
 export type ClaimParts = InquiryParts & { quota: QuotaPort };
 
@@ -69,7 +70,15 @@ export class LocalClaim implements Claim {
       if (refused !== null) return refused;
       const { nonce, fp, authorized, owner, route } = operation;
       const fresh: Fresh = { inc: randomHex(), effect: randomHex(), owner, route, terms: this.#terms };
-      const done = this.#step({ do: "begin", nonce, fp, authorized, fresh });
+      const left = waitUntil - Date.now();
+      const mayWait = left > 0 && !this.#keeper.waiters.isFull;
+      const mayAsk = !hasAsked && this.#policy.probe !== null;
+      const done = this.#keeper.step(
+        this.#parts,
+        { do: "begin", nonce, fp, authorized, fresh },
+        [],
+        this.#witness(nonce, { mayWait, mayAsk }),
+      );
       if (done.kind !== "stepped") return refuseStore();
       const answer = done.step.answer;
       if (answer.kind === "run" && answer.repeated && this.#keeper.running.has(answer.grant.token)) {
@@ -78,16 +87,37 @@ export class LocalClaim implements Claim {
       }
       if (answer.kind === "run" && this.#terms.executor === "object")
         this.#keeper.running.start(answer.grant.token);
-      if (answer.kind === "unknown" && !hasAsked) {
+      if (answer.kind === "unknown" && mayAsk) {
         hasAsked = true;
-        if ((await inquire(this.#keeper, this.#parts, operation.rawKey)) === "asked") continue;
+        await inquire(this.#keeper, this.#parts, operation.rawKey);
+        continue;
       }
-      if (answer.kind !== "in-flight") return this.#answerBegin(answer, operation);
-      const left = waitUntil - Date.now();
-      if (left <= 0 || (await this.#keeper.waiters.wait(left)) === "full") {
-        return { kind: "refused", problem: problem("in-flight", RETRY_IN_FLIGHT_S) };
-      }
+      if (answer.kind !== "in-flight" || !mayWait) return this.#answerSeen(answer, operation);
+      await this.#keeper.waiters.wait(left);
     }
+  }
+
+  /**
+   * With `audit = "durable"` what the caller will be told is noted in the transaction that decides it. Who waits for a twin, or for
+   * what the origin says, is told later.
+   */
+  #witness(nonce: string, { mayWait, mayAsk }: { mayWait: boolean; mayAsk: boolean }): Witness | undefined {
+    if (this.#policy.audit !== "durable") return undefined;
+    return (answer) => {
+      const isToldLater = (answer.kind === "in-flight" && mayWait) || (answer.kind === "unknown" && mayAsk);
+      return isToldLater ? null : seenIn(answer, nonce);
+    };
+  }
+
+  /** With `audit = "eager"` it is noted once the answer has gone. */
+  async #answerSeen(answer: StepAnswer, operation: Operation): Promise<Begun> {
+    const begun = await this.#answerBegin(answer, operation);
+    const { audit } = this.#policy;
+    const seen = seenIn(answer, operation.nonce);
+    if (seen === null || audit === "off") return begun;
+    if (isDamaged(answer, begun)) this.#keeper.observe(this.#parts, ["store-unavailable"]);
+    else if (audit === "eager") this.#keeper.observe(this.#parts, [seen]);
+    return begun;
   }
 
   async renew(token: Token): Promise<Renewal> {
@@ -141,10 +171,7 @@ export class LocalClaim implements Claim {
     return loaded.record.state === "absent" || isPurgeable(loaded.record, Date.now());
   }
 
-  async #answerBegin(
-    answer: Exclude<StepAnswer, { kind: "in-flight" }>,
-    operation: Operation,
-  ): Promise<Begun> {
+  async #answerBegin(answer: StepAnswer, operation: Operation): Promise<Begun> {
     switch (answer.kind) {
       case "run":
         return { kind: "run", grant: answer.grant };
@@ -154,6 +181,8 @@ export class LocalClaim implements Claim {
         return { kind: "authorize" };
       case "mismatch":
         return { kind: "refused", problem: problem("key-reused") };
+      case "in-flight":
+        return { kind: "refused", problem: problem("in-flight", RETRY_IN_FLIGHT_S) };
       case "expired":
         return { kind: "refused", problem: problem("key-expired") };
       case "unknown": {

@@ -93,8 +93,26 @@ class RemoteClaim implements Claim {
 
   /** A claim that can't be made means that nothing was sent: only the holder of a grant dispatches. */
   async begin(operation: Operation): Promise<Begun> {
+    const askedAt = Date.now();
     const called = await ask(this.#objects, "begin", operation);
-    return called.kind === "failed" ? refuseStore() : called.result;
+    if (called.kind === "failed") return refuseStore();
+    const begun = called.result;
+    const tookMs = Date.now() - askedAt;
+    if (begun.kind !== "run" || tookMs < begun.grant.leaseMs) return begun;
+    return (await this.#isStillHeld(begun.grant, tookMs)) ? begun : refuseStore();
+  }
+
+  /**
+   * A grant that comes after its lease may be over permits no dispatch: others may know by now that the outcome is unknown, and a probe
+   * may have found no effect and freed the key. Only a renewal that comes in time shows that it is still ours; else the key is freed.
+   * `tookMs` counts from before the claim was asked for, so a wait for a twin makes a grant look late that isn't.
+   */
+  async #isStillHeld({ token, leaseMs, executionMs }: Grant, tookMs: number): Promise<boolean> {
+    const askedAt = Date.now();
+    const isRenewed = (await this.renew(token)) === "renewed";
+    if (isRenewed && Date.now() - askedAt < Math.min(leaseMs, executionMs - tookMs)) return true;
+    await this.release(token, "never-dispatched");
+    return false;
   }
 
   renew(token: Token): Promise<Renewal> {
@@ -148,6 +166,10 @@ export function openKeyPort(
     async look(name, waitMs) {
       const called = await callObject<Look>(objects, name, async (stub) => await stub.look(waitMs));
       return called.kind === "failed" ? { kind: "unavailable" } : called.result;
+    },
+    async observe(name, seen) {
+      const called = await callObject<boolean>(objects, name, async (stub) => await stub.observe(seen));
+      return called.kind === "answered" && called.result;
     },
     async tell({ name, n, effect }, report) {
       const called = await callObject<Telling>(

@@ -7,9 +7,14 @@ import { WAITERS_MAX } from "../core/limits.ts";
 export class Waiters {
   readonly #wakes = new Set<() => void>();
 
+  /** One more would be turned away. */
+  get isFull(): boolean {
+    return this.#wakes.size >= WAITERS_MAX;
+  }
+
   /** Resolves at the next change, or after `ms`. `full`: the bound is reached and the caller must be answered at once. */
   wait(ms: number): Promise<"changed" | "over"> | "full" {
-    if (this.#wakes.size >= WAITERS_MAX) return "full";
+    if (this.isFull) return "full";
     return new Promise((resolve) => {
       const end = (how: "changed" | "over"): void => {
         clearTimeout(timer);

@@ -1,8 +1,5 @@
 /** Sizes and paces of the ledger that are not settings, each with its reason. Times in milliseconds. */
 
-/** The number of this ledger's way to spread streams over shards. `LEDGER_SHARDS` can't change within one. */
-export const EPOCH = 1;
-
 /** Lines of one row in D1: about 100 KB, where a row may have 2 MB. */
 export const BUNDLE_LINES = 256;
 
@@ -34,6 +31,9 @@ export const SINK_STUCK_MS = 600_000;
 /** A call of D1 that takes longer than this is given up and made again later. */
 export const D1_TIMEOUT_MS = 20_000;
 
+/** Events that one delivery to a receiver names, so that they fit a header field everywhere: at most 40 characters each. */
+export const EVENTS_PER_PUSH_MAX = 64;
+
 /** A receiver has to take a delivery within this time. */
 export const WEBHOOK_TIMEOUT_MS = 5_000;
 
@@ -43,3 +43,10 @@ export const APPEND_TIMEOUT_MS = 10_000;
 /** Retention is looked after this often, or ten times within it where that is shorter. */
 export const PRUNE_PAUSE_MS = 86_400_000;
 export const PRUNE_PAUSE_MS_MIN = 60_000;
+
+/** So often a delivery looks for its shard: epochs are opened by people, not several within one delivery. */
+export const PLACE_TRIES_MAX = 3;
+
+/** Shards that one round of the first shard opens, and how many of them at a time. */
+export const OPENED_PER_ROUND = 128;
+export const OPENED_AT_ONCE = 16;

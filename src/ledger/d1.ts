@@ -67,7 +67,7 @@ const WRITE_EFFECTS = `INSERT INTO effects (effect_id, stream, reported, operati
     CASE WHEN value ->> 'state' IS NULL THEN (SELECT code ${SAME_EFFECT}) ELSE value ->> 'code' END,
     value ->> 'intent_at', value ->> 'changed_at', value ->> 'flagged', value ->> 'version'
   FROM json_each(?2) WHERE value ->> 'must' = 1 OR EXISTS (SELECT 1 ${SAME_EFFECT})
-  ON CONFLICT (effect_id, stream, reported) DO UPDATE SET operation = coalesce(operation, excluded.operation),
+  ON CONFLICT (effect_id, stream, reported) DO UPDATE SET operation = coalesce(operation, excluded.operation), shard = excluded.shard,
     state = excluded.state, target = coalesce(excluded.target, target),
     cost = coalesce(excluded.cost, cost), digest = coalesce(excluded.digest, digest), code = excluded.code,
     intent_at = coalesce(intent_at, excluded.intent_at), changed_at = excluded.changed_at,

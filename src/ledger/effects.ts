@@ -5,6 +5,9 @@ import type { EffectRow } from "./d1.ts";
 /** Types of entries that contradict what is known. */
 const FLAGS: readonly string[] = ["late", "contradiction", "effect-contradiction"];
 
+/** Types of entries that tell nothing of their effect: no row is touched for them. */
+const SILENT: readonly string[] = ["purged", "observed"];
+
 type Told = Readonly<Record<string, unknown>>;
 
 /**
@@ -20,7 +23,8 @@ export function effectsOf(
   for (const [i, line] of lines.entries()) {
     const told: Told = JSON.parse(line);
     const { effect_id, stream, capability, type } = told;
-    if (typeof effect_id !== "string" || typeof capability !== "string" || type === "purged") continue;
+    if (typeof effect_id !== "string" || typeof capability !== "string" || SILENT.includes(String(type)))
+      continue;
     const id = `${String(stream)} ${isReport(told) ? 1 : 0} ${effect_id}`;
     const earlier = rows.get(id);
     const operation = operations[i] ?? earlier?.operation ?? null;

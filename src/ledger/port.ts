@@ -4,8 +4,10 @@ import { entryText } from "../core/entry.ts";
 import { STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
 import type { Acknowledged, Keyring, LedgerPort } from "../core/ports.ts";
 import type { Stream } from "../core/record.ts";
-import { APPEND_TIMEOUT_MS, EPOCH } from "./bounds.ts";
+import { APPEND_TIMEOUT_MS, PLACE_TRIES_MAX } from "./bounds.ts";
+import { type Epochs, FIRST_SHARD, placeOf, type ShardPlace } from "./epochs.ts";
 import type { Appended, LedgerObjectShell } from "./shard/ledger-object.ts";
+import type { LedgerParts } from "./shard/parts.ts";
 import type { Delivery } from "./shard/sequencer.ts";
 import { withinTime } from "./time.ts";
 
@@ -18,33 +20,66 @@ export type LedgerAccess = {
   report: (event: string, members: Record<string, string | number>) => void;
 };
 
-export function shardName(number: number): string {
-  return `${EPOCH}:${number}`;
-}
-
-/** Names of all shards, in order. */
-export function listShards(shards: number): string[] {
-  return Array.from({ length: shards }, (_, number) => shardName(number));
-}
-
-/** The shard of a stream: its first four bytes as a number, big-endian, modulo the number of shards. */
-export function shardOf(stream: string, shards: number): string {
-  return shardName(Number.parseInt(stream.slice(0, 8), 16) % shards);
-}
-
 export function openLedger(access: LedgerAccess): LedgerPort {
+  const map = new EpochMap(access);
   return {
     isKept: true,
     async append(name, stream) {
       try {
         const id = await access.keyring.stream(name, stream.inc);
-        return await deliver(access, await writeDelivery(name, id, stream));
+        return await deliver(access, map, await writeDelivery(name, id, stream));
       } catch (error) {
         access.report("ledger-append-failed", { error: error instanceof Error ? error.name : "unknown" });
         return { kind: "failed" };
       }
     },
   };
+}
+
+/** What a shard reaches others through. */
+export function reachShards(objects: LedgerObjects): Pick<LedgerParts, "first" | "other"> {
+  const at = ({ shard }: ShardPlace): DurableObjectStub<LedgerObjectShell<unknown>> =>
+    objects.getByName(shard);
+  const first = (): DurableObjectStub<LedgerObjectShell<unknown>> => objects.getByName(FIRST_SHARD);
+  return {
+    first: () => ({
+      epochs: async () => first().epochs(),
+      agree: async (shards) => first().agree(FIRST_SHARD, shards),
+      ownKey: async () => first().ownKey(),
+    }),
+    other: {
+      open: async (place) => at(place).open(place),
+      close: async (place) => at(place).close(place),
+      headsOf: async (place, streams) => at(place).headsOf(place, streams),
+      isEndShown: async (place) => at(place).isEndShown(),
+    },
+  };
+}
+
+/** The epochs, as far as this isolate has been told. The first shard knows better, and is asked again where a shard has ended. */
+class EpochMap {
+  readonly #access: LedgerAccess;
+  #epochs: Epochs | null = null;
+
+  constructor(access: LedgerAccess) {
+    this.#access = access;
+  }
+
+  async read(): Promise<Epochs> {
+    if (this.#epochs !== null) return this.#epochs;
+    const { objects, shards, report } = this.#access;
+    const call = objects.getByName(FIRST_SHARD).agree(FIRST_SHARD, shards);
+    const epochs = await withinTime(Promise.resolve(call), APPEND_TIMEOUT_MS);
+    const newest = epochs.at(-1) ?? shards;
+    // Settings that are older than the ledger, or a number that was made smaller: entries go where they belong all the same.
+    if (newest !== shards) report("ledger-shards-changed", { from: newest, to: shards });
+    this.#epochs = epochs;
+    return epochs;
+  }
+
+  forget(): void {
+    this.#epochs = null;
+  }
 }
 
 /** The texts of a stream's entries, each with the hash of the one before. */
@@ -64,40 +99,48 @@ async function writeDelivery(
   return { stream, operation, first: acked + 1, prev: head, lines, ends };
 }
 
-async function deliver(access: LedgerAccess, delivery: Delivery): Promise<Acknowledged> {
-  const shard = shardOf(delivery.stream, access.shards);
-  const appended = await callShard(access, shard, delivery);
-  switch (appended.kind) {
-    case "held":
-      return { kind: "held", seq: appended.seq, head: appended.hash };
-    case "gap":
-      // The log has less than it had acknowledged: what is missing was let go of, so nobody can send it again.
-      access.report("ledger-gap", { shard, stream: delivery.stream, held: appended.seq });
-      return { kind: "failed" };
-    case "ahead": {
-      // The log has these and more: the last entry of a record that was not wiped after it had been told. What is told next,
-      // that entry again, is compared with what is there.
-      const last = delivery.lines.at(-1);
-      const seq = delivery.first + delivery.lines.length - 1;
-      return last === undefined ? { kind: "failed" } : { kind: "held", seq, head: last.hash };
+async function deliver(access: LedgerAccess, map: EpochMap, delivery: Delivery): Promise<Acknowledged> {
+  for (let tries = 1; ; tries++) {
+    const place = placeOf(delivery.stream, await map.read());
+    const { shard } = place;
+    const appended = await callShard(access, place, delivery);
+    switch (appended.kind) {
+      case "held":
+        return { kind: "held", seq: appended.seq, head: appended.hash };
+      case "gap":
+        // The log has less than it had acknowledged: what is missing was let go of, so nobody can send it again.
+        access.report("ledger-gap", { shard, stream: delivery.stream, held: appended.seq });
+        return { kind: "failed" };
+      case "closed":
+      case "misplaced":
+        map.forget();
+        if (tries < PLACE_TRIES_MAX) continue;
+        break;
+      case "ahead": {
+        // The log has these and more: the last entry of a record that was not wiped after it had been told. What is told next,
+        // that entry again, is compared with what is there.
+        const last = delivery.lines.at(-1);
+        if (last === undefined) break;
+        return { kind: "held", seq: delivery.first + delivery.lines.length - 1, head: last.hash };
+      }
+      case "frozen":
+      case "failed":
+        break;
     }
-    case "frozen":
-    case "misplaced":
-    case "failed":
-      access.report("ledger-refused", { shard, stream: delivery.stream, why: appended.kind });
-      return { kind: "failed" };
+    access.report("ledger-refused", { shard, stream: delivery.stream, why: appended.kind });
+    return { kind: "failed" };
   }
 }
 
 /** The same delivery again where the platform says that the line was lost: what has been taken is known there. */
 async function callShard(
-  { objects, shards }: LedgerAccess,
-  shard: string,
+  { objects }: LedgerAccess,
+  place: ShardPlace,
   delivery: Delivery,
 ): Promise<Appended> {
   for (let tries = 1; ; tries++) {
     try {
-      const call = objects.getByName(shard).append({ shard, shards }, delivery);
+      const call = objects.getByName(place.shard).append(place, delivery);
       return await withinTime(Promise.resolve(call), APPEND_TIMEOUT_MS);
     } catch (error) {
       const { retryable, overloaded, durableObjectReset } = error as Record<string, unknown>;

@@ -39,12 +39,13 @@ function describeFinding({ class: kind, shard, index, detail }) {
 }
 
 /** @param {ShardReport} report */
-function describeShard({ shard, first, size, covered, checkpoints, root }) {
+function describeShard({ shard, first, size, covered, checkpoints, root, isClosed }) {
   const pruned = first > 0 ? `, ${first} of them pruned` : "";
+  const closed = isClosed ? ", closed" : "";
   const open = size > covered ? `, ${size - covered} not yet under a checkpoint` : "";
   const signed =
     checkpoints === 0 ? "no checkpoint" : `${count(checkpoints, "checkpoint", "checkpoints")}, root ${root}`;
-  return `  ${shard}: tree size ${covered}${pruned}${open}; ${signed}`;
+  return `  ${shard}: tree size ${covered}${closed}${pruned}${open}; ${signed}`;
 }
 
 /**

@@ -211,3 +211,15 @@ export function isConsistent(from, to, proof) {
   }
   return last === 0 && old.equals(from.root) && young.equals(to.root);
 }
+
+/**
+ * Root over hashes that stand one behind the other, in hex.
+ * @param {Buffer} hashes
+ * @returns {string}
+ */
+export function rootOver(hashes) {
+  const tree = new Frontier();
+  for (let at = 0; at < hashes.length; at += HASH_BYTES)
+    tree.push(Buffer.from(hashes.subarray(at, at + HASH_BYTES)));
+  return tree.root().toString("hex");
+}

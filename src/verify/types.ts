@@ -34,7 +34,7 @@ export type EffectRow = {
 export interface Source {
   /** Verifier key in the text form of C2SP signed-note, and whether the ledger made it for itself. Null: not told. */
   key(): Promise<{ vkey: string; isSelfHeld: boolean } | null>;
-  /** `epoch:shard` names, sorted. */
+  /** `epoch:shard` names, in any order. */
   shards(): Promise<string[]>;
   /** All the checkpoints the source has of one shard, smallest tree first. */
   checkpoints(shard: string): AsyncIterable<StoredNote>;
@@ -66,6 +66,7 @@ export type FindingClass =
   | "chain"
   | "legality"
   | "prune"
+  | "epoch"
   | "effect";
 
 /** `index`: the first entry that is wrong or missing; for a checkpoint, the first one that it alone vouches for. */
@@ -82,6 +83,8 @@ export type ShardReport = {
   checkpoints: number;
   /** Root at `covered`, base64. */
   root: string;
+  /** An entry says that the shard has ended. */
+  isClosed: boolean;
 };
 
 /** The checkpoint that a pin file holds of one shard. */

@@ -8,6 +8,7 @@ import { readVerifierKey } from "./note.mjs";
 import { nextPin } from "./pin.mjs";
 import { Unreadable } from "./unreadable.mjs";
 import { EffectCheck } from "./walk/effects.mjs";
+import { compareShards, EpochCheck } from "./walk/epochs.mjs";
 import { verifyShard } from "./walk/shard.mjs";
 import { StreamTable } from "./walk/streams.mjs";
 
@@ -22,7 +23,7 @@ export { Unreadable };
 const DEFAULTS = { key: null, pin: null, onProgress: () => {} };
 
 /**
- * Reads the whole ledger once, in bounded memory: some 116 bytes a stream, and a few bundles. Never throws.
+ * Reads the whole ledger once, in bounded memory: some 130 bytes a stream, and a few bundles. Never throws.
  * @param {Source} source
  * @param {Partial<VerifyOptions>} [options]
  * @returns {Promise<{ verdict: Verdict, pin: Pin | null }>} `pin`: what to keep for the next time; null unless the ledger is sound.
@@ -46,19 +47,34 @@ async function verifyAll(source, { key: given, pin, onProgress }) {
   const vkey = given ?? pin?.key ?? told?.vkey ?? null;
   const key = vkey === null ? null : readVerifierKey(vkey);
   if (vkey !== null && key === null) throw new Unreadable("the key is not an Ed25519 verifier key");
-  const names = await source.shards();
+  const names = (await source.shards()).sort(compareShards);
   const streams = new StreamTable();
   const effects = new EffectCheck();
+  const epochs = new EpochCheck();
   /** @type {Finding[]} */
   const findings = [];
   /** @type {ShardReport[]} */
   const shards = [];
   for (const [number, shard] of names.entries()) {
     const pinned = pin?.shards[shard] ?? null;
-    const done = await verifyShard({ source, shard, number, key, pinned, streams, effects, onProgress });
+    const done = await verifyShard({
+      source,
+      shard,
+      number,
+      key,
+      pinned,
+      streams,
+      effects,
+      epochs,
+      onProgress,
+    });
     findings.push(...done.findings);
     shards.push(done.report);
+    epochs.leave(shard, done.report.first);
   }
+  findings.push(
+    ...epochs.finish(shards).filter(({ shard }) => !findings.some((other) => other.shard === shard)),
+  );
   for (const shard of Object.keys(pin?.shards ?? {})) {
     const size = pin?.shards[shard]?.size ?? 0;
     if (names.includes(shard) || size === 0) continue;
@@ -71,7 +87,7 @@ async function verifyAll(source, { key: given, pin, onProgress }) {
   }
   // Without all entries there is nothing to compare the rows with.
   if (findings.length === 0) findings.push(...(await effects.finish(source.effects(), streams, shards)));
-  const first = firstOf(findings);
+  const first = firstOf(findings, names);
   if (first !== null) return { verdict: { verdict: "broken", first, findings, shards }, pin: null };
   const verdict = {
     verdict: /** @type {const} */ ("sound"),
@@ -85,11 +101,13 @@ async function verifyAll(source, { key: given, pin, onProgress }) {
 }
 
 /**
- * The finding to look at first: shards in their order, in each the smallest index.
+ * The finding to look at first: shards in their order, those that are missing last, in each the smallest index.
  * @param {Finding[]} findings
+ * @param {string[]} names
  */
-function firstOf(findings) {
-  const [shard] = findings.map((finding) => finding.shard);
+function firstOf(findings, names) {
+  const found = [...new Set(findings.map((finding) => finding.shard))];
+  const shard = names.find((name) => found.includes(name)) ?? found[0];
   const inShard = findings.filter((finding) => finding.shard === shard);
   return inShard.toSorted((a, b) => a.index - b.index)[0] ?? null;
 }

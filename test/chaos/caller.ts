@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { type Answer, Connection, NoAnswer, type RequestBody } from "../support/client.ts";
 import type { HeaderPair } from "../support/wire.ts";
-import type { Operation, Told, Use } from "./history.ts";
+import type { FactOf, Operation, Told, Use } from "./history.ts";
 import type { Recorder } from "./recorder.ts";
 
 export const PREFIX = "/_oncegate";
@@ -15,6 +15,8 @@ export type Sent = { kind: "whole" } | { kind: "half" } | { kind: "waiting"; sec
 
 /** `sent` resolves when the bytes have been given to the network; `told` when the call is over, null without an answer. */
 export type Call = { sent: Promise<void>; told: Promise<Told | null> };
+
+type Looked = FactOf<"looked">;
 
 /** Fields that belong to one exchange, or that say how the answer was come by. */
 const EXCHANGE_FIELDS = new Set(["date", "cache-control", "connection", "keep-alive", "link"]);
@@ -66,13 +68,34 @@ export class Caller {
   }
 
   /** Asks for the state of an operation. */
-  async look({ key }: Operation): Promise<void> {
+  async look({ key }: Operation): Promise<Looked> {
     const target = `${PREFIX}/operations/${this.#ids.get(key) ?? "none"}`;
+    const looked = { kind: "looked" as const, key, ...readStatus(await this.#get(target, key)) };
+    this.#recorder.note(looked);
+    return looked;
+  }
+
+  /** The newest checkpoint of a shard, as anyone is shown it. */
+  async readCheckpoint(shard: string): Promise<void> {
+    const answer = await this.#get(`${PREFIX}/ledger/checkpoint/${shard}`, "anyone");
+    const [, size = "", root = ""] = answer.text().split("\n");
+    this.#recorder.note({ kind: "shown", shard, size: Number(size), root });
+  }
+
+  /** Makes alarms come now: of all shards, or of the objects of some operations. Only the gated build can. */
+  async ringShards(): Promise<void> {
+    await this.#get("/_chaos/ring-shards", "anyone");
+  }
+
+  async ringKey({ key }: Operation): Promise<void> {
+    const name = this.#ids.get(key)?.split(".")[0];
+    if (name !== undefined) await this.#get(`/_chaos/ring-key/${name}`, "anyone");
+  }
+
+  async #get(target: string, key: string): Promise<Answer> {
     const connection = await Connection.open(this.#port);
     try {
-      const answer = await connection.send({ method: "GET", target, headers: [describeTenant(key)] });
-      const state = answer.status === 200 ? readMember(answer, "state") : null;
-      this.#recorder.note({ kind: "looked", key, state });
+      return await connection.send({ method: "GET", target, headers: [describeTenant(key)] });
     } finally {
       connection.close();
     }
@@ -110,7 +133,8 @@ function describeRequest(operation: Operation, sent: Sent) {
     describeTenant(key),
     ...(sent.kind === "waiting" ? [["Prefer", `wait=${sent.seconds}`] as const] : []),
   ];
-  return { method: "POST", target: `/${executor}-${crashRule}/${key}`, headers, body };
+  const route = operation.isBrief ? "brief" : crashRule;
+  return { method: "POST", target: `/${executor}-${route}/${key}`, headers, body };
 }
 
 function describeAnswer(answer: Answer): Told {
@@ -130,6 +154,21 @@ function describeAnswer(answer: Answer): Told {
     retryAfterS: retryAfter === null ? null : Number(retryAfter),
     digest: createHash("sha256").update(answer.body).digest("hex"),
     fields: fields.join("\n"),
+  };
+}
+
+function readStatus(answer: Answer): Omit<Looked, "kind" | "key"> {
+  if (answer.status !== 200) return { state: null, effects: [], toTell: 0 };
+  const status = answer.json() as {
+    state: string;
+    effects: { effect_id: string }[];
+    ledger?: { seq: number };
+  };
+  const { state, effects, ledger } = status;
+  return {
+    state,
+    effects: effects.map(({ effect_id }) => effect_id),
+    toTell: ledger?.seq ?? 0,
   };
 }
 

@@ -1,18 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { checkHistory, RULE_NAMES } from "./checker.ts";
-import { POINTS } from "./history.ts";
+import { checkKeys, RULE_NAMES } from "./checker.ts";
+import { checkLedger, LEDGER_RULE_NAMES } from "./ledger-rules.ts";
 import { BAD, GOOD } from "./planted.ts";
-import { listAims, makeSchedule, quotaOf, seedRandom } from "./schedule.ts";
+import { BAD_LEDGERS, GOOD_LEDGERS } from "./planted-ledger.ts";
+import { BAD_PROBES, GOOD_PROBES } from "./planted-probe.ts";
+import { type Aim, bucketOf, CRASH_POINTS, groupOf, listAims, POINT_NAMES } from "./points.ts";
+import { checkProbes, PROBE_RULE_NAMES } from "./probe-rules.ts";
+import { makeSchedule, quotasOf, seedRandom } from "./schedule.ts";
 
 describe("the checker of histories", () => {
   it.each(GOOD)("accepts %s", (_name, history) => {
-    expect(checkHistory(history)).toEqual([]);
+    expect(checkKeys(history)).toEqual([]);
   });
 
   it.each(BAD.map(([rule, history], n) => ({ rule, history, n })))(
     "rejects planted history $n by $rule",
     ({ rule, history }) => {
-      expect(checkHistory(history).map((violation) => violation.rule)).toContain(rule);
+      expect(checkKeys(history).map((violation) => violation.rule)).toContain(rule);
     },
   );
 
@@ -21,26 +25,65 @@ describe("the checker of histories", () => {
   });
 });
 
+const GLOBAL = [
+  { of: "ledgers", check: checkLedger, good: GOOD_LEDGERS, bad: BAD_LEDGERS, rules: LEDGER_RULE_NAMES },
+  { of: "probes", check: checkProbes, good: GOOD_PROBES, bad: BAD_PROBES, rules: PROBE_RULE_NAMES },
+];
+
+describe.each(GLOBAL)("the checker of $of", ({ check, good, bad, rules }) => {
+  it.each(good)("accepts %s", (_name, history) => {
+    expect(check(history)).toEqual([]);
+  });
+
+  it.each(bad.map(([rule, history], n) => ({ rule, history, n })))(
+    "rejects planted history $n by $rule alone",
+    ({ rule, history }) => {
+      expect(new Set(check(history).map((violation) => violation.rule))).toEqual(new Set([rule]));
+    },
+  );
+
+  it("has a planted history for every rule", () => {
+    expect([...new Set(bad.map(([rule]) => rule))].sort()).toEqual([...rules].sort());
+  });
+});
+
 describe("the schedule of kills", () => {
   const both = ["object", "worker"] as const;
 
   it("is the same for the same seed, and another for another", () => {
-    const plan = (seed: number) => makeSchedule(60, both, seedRandom(seed));
+    const plan = (seed: number) =>
+      makeSchedule({ kills: 60, mix: "short", executors: both, points: POINT_NAMES }, seedRandom(seed));
     expect(plan(7)).toEqual(plan(7));
     expect(plan(7)).not.toEqual(plan(8));
   });
 
-  it.each([24, 100, 200])("of %i kills gives every aim its quota", (kills) => {
-    const planned = makeSchedule(kills, both, seedRandom(kills));
-    const counts = listAims(both).map(
-      (aim) =>
-        planned.filter(
-          (kill) =>
-            kill.point === aim.point && kill.executor === aim.executor && kill.crashRule === aim.crashRule,
-        ).length,
+  it.each([24, 104, 200, 1_500].flatMap((kills) => [[kills, "long"] as const, [kills, "short"] as const]))(
+    "of %i kills gives every bucket its quota in the %s mix",
+    (kills, mix) => {
+      const plan = { kills, mix, executors: both, points: POINT_NAMES };
+      const planned = makeSchedule(plan, seedRandom(kills));
+      const made = Map.groupBy(planned, ({ point }) => bucketOf(point));
+      const short = [...quotasOf(plan)].filter(([bucket, quota]) => (made.get(bucket)?.length ?? 0) < quota);
+      expect(planned).toHaveLength(kills);
+      expect(short).toEqual([]);
+    },
+  );
+
+  it.each([
+    ["short", 104, 5],
+    ["long", 1_500, 100],
+  ] as const)("of the %s mix of %i kills gives every crash point %i at least", (mix, kills, least) => {
+    const planned = makeSchedule({ kills, mix, executors: both, points: POINT_NAMES }, seedRandom(1));
+    const made = Map.groupBy(planned, ({ point }) => groupOf(point));
+    expect(CRASH_POINTS.filter((group) => (made.get(group)?.length ?? 0) < least)).toEqual([]);
+  });
+
+  it("aims at every point with each executor and crash rule", () => {
+    const planned = makeSchedule(
+      { kills: 1_500, mix: "long", executors: both, points: POINT_NAMES },
+      seedRandom(1),
     );
-    expect(planned).toHaveLength(kills);
-    expect(Math.min(...counts)).toBeGreaterThanOrEqual(quotaOf(kills, both));
-    expect(new Set(planned.map(({ point }) => point)).size).toBe(POINTS.length);
+    const name = ({ point, executor, crashRule }: Aim) => `${point} ${executor} ${crashRule}`;
+    expect(new Set(planned.map(name))).toEqual(new Set(listAims(both, POINT_NAMES).map(name)));
   });
 });

@@ -12,6 +12,9 @@ import {
   selectFacts,
   type Told,
 } from "./history.ts";
+import { checkLedger } from "./ledger-rules.ts";
+import { groupOf, type Point } from "./points.ts";
+import { checkProbes } from "./probe-rules.ts";
 
 export type Violation = { rule: string; key: string; text: string };
 
@@ -35,7 +38,7 @@ const RULES = {
 
   "dedupe-key-changed": ({ operation, facts }) => {
     const keys = selectFacts(facts, "arrived").map((arrived) => arrived.dedupe);
-    if (operation.crashRule === "hold") {
+    if (operation.crashRule !== "retry") {
       return keys.some((key) => key !== null) ? "the origin got a key that its route doesn't send" : null;
     }
     return keys.includes(null) || new Set(keys).size > 1
@@ -101,9 +104,17 @@ const RULES = {
     return again ? "the origin got a request after a client had a success" : null;
   },
 
-  /** Unknown ends by evidence alone: never by running again under `hold`. */
+  /**
+   * Unknown ends by evidence alone: never by running again under `hold`. A call whose own object broke is told so too, before
+   * anybody can know that nothing was sent.
+   */
   "ran-after-unknown": ({ operation, facts }) => {
-    const first = facts.findIndex((fact) => fact.kind === "told" && isUnknown(fact.told));
+    const first = facts.findIndex(
+      (fact, i) =>
+        fact.kind === "told" &&
+        isUnknown(fact.told) &&
+        (fact.told.status === 409 || facts.slice(0, i).some(({ kind }) => kind === "arrived")),
+    );
     const again = first >= 0 && facts.slice(first).some((fact) => fact.kind === "arrived");
     return operation.crashRule === "hold" && again
       ? "the origin got a request after a client was told unknown"
@@ -123,29 +134,51 @@ const RULES = {
     return causeless === undefined ? null : `call ${causeless.call} got no answer, and nothing was killed`;
   },
 
-  /** A request that never was whole claims nothing: it is as if it had not come, and the retry runs. */
-  "incomplete-claimed": ({ operation, facts }) => {
-    if (operation.point !== "body-sending") return null;
+  /** What was killed before its claim was stored claims nothing: it is as if it had not come, and the retry runs. */
+  "unclaimed-claimed": ({ operation, facts }) => {
+    if (!UNCLAIMED.has(groupOf(operation.point))) return null;
     const killed = facts.findIndex((fact) => fact.kind === "killed" && fact.kill === operation.kill);
+    const kill = facts[killed];
+    if (kill?.kind !== "killed" || !kill.hit) return null;
     if (facts.slice(0, killed).some((fact) => fact.kind === "arrived"))
-      return "the origin got half a request";
+      return "the origin got a request before its claim";
     const refused = selectFacts(facts, "told").find(
       ({ told }) => isUnknown(told) || told.mark === "in-flight",
     );
     return refused === undefined ? null : `call ${refused.call} got ${describe(refused.told)}`;
   },
 
+  /** What was killed after its answer was stored has that answer. */
+  "settled-lost": ({ operation, facts }) => {
+    if (!SETTLED.has(operation.point)) return null;
+    const killed = facts.findIndex((fact) => fact.kind === "killed" && fact.kill === operation.kill);
+    const kill = facts[killed];
+    if (kill?.kind !== "killed" || !kill.hit) return null;
+    const wrong = selectFacts(facts.slice(killed), "told").find(({ told }) => !isSuccess(told));
+    return wrong === undefined ? null : `call ${wrong.call} got ${describe(wrong.told)}`;
+  },
+
+  /** An object that breaks before it has said that a claim is granted says so to the same caller when it is asked again. */
+  "grant-not-repeated": ({ operation, facts }) => {
+    if (operation.point !== "grant-unheard" || operation.executor !== "worker") return null;
+    const [first] = selectFacts(facts, "told");
+    const isRun = first !== undefined && isSuccess(first.told) && first.told.mark === "executed";
+    return isRun ? null : "its first call was not the one that ran";
+  },
+
   /** Every key ends: a success, or an honest unknown. */
-  unsettled: ({ facts }) => {
+  unsettled: ({ operation, facts }) => {
     const last = lastTold(facts);
+    if (operation.isBrief) return null;
     if (last === null) return "its last call got no answer";
     return isSuccess(last) || isUnknown(last) ? null : `its last call got ${describe(last)}`;
   },
 
   "retry-unanswered": ({ operation, facts }) => {
+    if (operation.isBrief) return null;
     const last = lastTold(facts);
     const isAnswered = last !== null && isSuccess(last);
-    return operation.crashRule === "retry" && !isAnswered ? "its last call got no success" : null;
+    return operation.crashRule !== "hold" && !isAnswered ? "its last call got no success" : null;
   },
 
   "success-without-effect": ({ facts }) => {
@@ -155,24 +188,45 @@ const RULES = {
   },
 
   /** The status endpoint says the same as the last answer. */
-  "state-contradicts": ({ facts }) => {
+  "state-contradicts": ({ operation, facts }) => {
+    if (operation.isBrief) return null;
     const last = lastTold(facts);
     const state = selectFacts(facts, "looked").at(-1)?.state ?? null;
     if (last === null) return null;
     const isAgreed = (isSuccess(last) && state === "settled") || (isUnknown(last) && state === "unknown");
     return isAgreed ? null : `the state is ${state} and the last answer ${describe(last)}`;
   },
+
+  /** A key whose window is over is free, whatever was killed while it was being freed. */
+  "key-not-freed": ({ operation, facts }) => {
+    if (!operation.isBrief) return null;
+    const seen = selectFacts(facts, "looked").at(-1);
+    // What is unknown never ends by time.
+    const isLost = selectFacts(facts, "told").every(({ told }) => !isSuccess(told));
+    if (seen === undefined) return "nobody looked";
+    return seen.state === null || (isLost && seen.state === "unknown") ? null : `its state is ${seen.state}`;
+  },
 } as const satisfies Record<string, Rule>;
 
-/** Names of all rules, for a test that plants a bad history for each. */
+/** Nothing was claimed before these. */
+const UNCLAIMED = new Set<string>(["c1", "c2"]);
+/** The answer was stored before these. */
+const SETTLED = new Set<Point>(["settled", "answer-ready", "answer-given", "outbox-full", "acknowledged"]);
+
+/** Names of all rules about keys, for a test that plants a bad history for each. */
 export const RULE_NAMES: readonly string[] = [
   ...Object.keys(RULES),
   "effect-id-shared",
   "operation-unobserved",
 ];
 
-/** Everything that is wrong with a history, key by key; none where every promise was kept. */
+/** Everything that is wrong with a history; none where every promise was kept. */
 export function checkHistory(history: History): Violation[] {
+  return [...checkKeys(history), ...checkLedger(history), ...checkProbes(history)];
+}
+
+/** What is wrong key by key, by what clients and the origin saw. */
+export function checkKeys(history: History): Violation[] {
   const stories = listStories(history);
   const found = stories.flatMap((story) => checkStory(story));
   return [...found, ...findUnobserved(stories), ...findSharedEffects(stories)];
@@ -204,12 +258,25 @@ function findSharedEffects(stories: readonly Story[]): Violation[] {
   );
 }
 
-/** Facts of each key, with all kills and starts among them. */
+/** Facts of each key, with those kills and starts among them that it has to do with: its own, and those that met a call of it. */
 function listStories({ operations, facts }: History): Story[] {
   const byKey = new Map(operations.map(({ key }) => [key, [] as Fact[]]));
+  const keysOfKill = Map.groupBy(operations, ({ kill }) => kill);
+  const open = new Map<string, number>();
+  const met = new Map<number, ReadonlySet<string>>();
   for (const fact of facts) {
-    if ("key" in fact) byKey.get(fact.key)?.push(fact);
-    else for (const list of byKey.values()) list.push(fact);
+    if ("key" in fact) {
+      byKey.get(fact.key)?.push(fact);
+      const change = fact.kind === "called" ? 1 : fact.kind === "told" || fact.kind === "silence" ? -1 : 0;
+      const calls = (open.get(fact.key) ?? 0) + change;
+      if (calls > 0) open.set(fact.key, calls);
+      else open.delete(fact.key);
+    } else if (fact.kind === "killed" || fact.kind === "started") {
+      const own = (keysOfKill.get(fact.kill) ?? []).map(({ key }) => key);
+      const keys = met.get(fact.kill) ?? new Set([...own, ...open.keys()]);
+      met.set(fact.kill, keys);
+      for (const key of keys) byKey.get(key)?.push(fact);
+    }
   }
   return operations.map((operation) => ({ operation, facts: byKey.get(operation.key) ?? [] }));
 }

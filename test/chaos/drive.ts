@@ -1,8 +1,10 @@
 /** Brings operations to the point at which they are to be killed. Each driver says whether they got there. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call, Caller, Sent } from "./caller.ts";
-import type { Operation, Point, Told, Use } from "./history.ts";
+import type { Control } from "./control.ts";
+import type { Operation, Told, Use } from "./history.ts";
 import type { ChaosOrigin, Stop } from "./origin-script.ts";
+import type { Point } from "./points.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** One kill's stage. `calls` collects what is under way, to be awaited after the kill. */
@@ -10,6 +12,7 @@ export type Scene = {
   operations: readonly Operation[];
   delayMs: number;
   origin: ChaosOrigin;
+  control: Control;
   caller: Caller;
   recorder: Recorder;
   calls: Promise<Told | null>[];
@@ -17,11 +20,15 @@ export type Scene = {
 
 /** Longest time operations may take to their point; then the kill comes all the same and has missed. */
 const POINT_MS_MAX = 2_500;
+/** A key is free again this long after its answer at the earliest: its window, and the alarm that ends it. */
+const PURGE_MS_MAX = 6_000;
 const DUPLICATES = 2;
 const WAIT_S = 10;
 /** A duplicate has surely come to its wait after this, on top of the drawn delay. */
 const WAIT_BEGUN_MS = 60;
 const REPLAYS_MAX = 500;
+/** Time between two rings of the shards' alarms: the first may come before there is anything to bring out. */
+const RING_PAUSE_MS = 50;
 
 /** True where every operation of the scene stands at the point when the driver returns. */
 type Drive = (scene: Scene) => Promise<boolean>;
@@ -37,6 +44,21 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
     await sendAll(scene, "first");
     await sleep(scene.delayMs);
     return !scene.recorder.hasAll("told", scene.operations);
+  },
+
+  unclaimed: standAndWait,
+  "begin-received": standAndWait,
+  granted: standAndWait,
+  "answer-read": standAndWait,
+  settled: standAndWait,
+  "answer-ready": standAndWait,
+
+  async "grant-unheard"(scene) {
+    scene.control.expect(listKeys(scene), "abort");
+    await sendAll(scene, "first");
+    const isThere = await scene.control.waitForAll(POINT_MS_MAX);
+    await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
+    return isThere;
   },
 
   async "on-the-wire"(scene) {
@@ -68,6 +90,56 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
     return scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
   },
 
+  "outbox-full": standBehindAnswer,
+  acknowledged: standBehindAnswer,
+
+  "purge-due": standInPurge,
+  "purge-told": standInPurge,
+
+  async "append-received"(scene) {
+    scene.control.expect(null, "hold");
+    return standBehindAnswers(scene);
+  },
+
+  async appended(scene) {
+    scene.control.expect(null, "hold");
+    return standBehindAnswers(scene);
+  },
+
+  "round-begun": standInRound,
+  "head-signed": standInRound,
+  "bundles-written": standInRound,
+  "bundles-noted": standInRound,
+  "checkpoint-written": standInRound,
+  shown: standInRound,
+
+  async "database-writing"(scene) {
+    const isThere = await ringUntilThere(scene, "count");
+    await sleep(scene.delayMs);
+    return isThere;
+  },
+
+  async "probe-heard"(scene) {
+    const { recorder, operations, control } = scene;
+    for (const { key } of operations) scene.origin.stop(key, "reset");
+    await sendAll(scene, "first");
+    const isTold = await recorder.waitForAll("told", operations, POINT_MS_MAX);
+    control.expect(listKeys(scene), "hold");
+    // A retry that meets an unknown outcome has the origin asked at once, but not twice within a second.
+    await sendAll(scene, "duplicate");
+    return isTold && (await control.waitForAll(POINT_MS_MAX));
+  },
+
+  async "origin-failing"(scene) {
+    const failures = ["reset", "cut", "executed"] as const;
+    for (const [n, { key }] of scene.operations.entries()) scene.origin.stop(key, failures[n % 3] ?? "cut");
+    await sendAll(scene, "first");
+    const broken = scene.operations.filter((_, n) => n % 3 < 2);
+    const isBroken = await scene.recorder.waitForAll("told", broken, POINT_MS_MAX);
+    await sleep(scene.delayMs);
+    return isBroken;
+  },
+
   async replaying(scene) {
     await sendAll(scene, "first");
     const isSettled = await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
@@ -85,6 +157,54 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
     return isThere && isUnanswered(scene);
   },
 };
+
+function listKeys({ operations }: Scene): string[] {
+  return operations.map(({ key }) => key);
+}
+
+/** All operations stand at the armed place, and none has its answer. */
+async function standAndWait(scene: Scene): Promise<boolean> {
+  scene.control.expect(listKeys(scene), "hold");
+  await sendAll(scene, "first");
+  return (await scene.control.waitForAll(POINT_MS_MAX)) && isUnanswered(scene);
+}
+
+/** The same, at a place that is reached when the answer is given. */
+async function standBehindAnswer(scene: Scene): Promise<boolean> {
+  scene.control.expect(listKeys(scene), "hold");
+  return standBehindAnswers(scene);
+}
+
+async function standBehindAnswers(scene: Scene): Promise<boolean> {
+  await sendAll(scene, "first");
+  const isTold = await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
+  return isTold && (await scene.control.waitForAll(POINT_MS_MAX));
+}
+
+/** All keys are on their way out of storage. */
+async function standInPurge(scene: Scene): Promise<boolean> {
+  scene.control.expect(listKeys(scene), "hold");
+  await sendAll(scene, "first");
+  return scene.control.waitForAll(PURGE_MS_MAX);
+}
+
+async function standInRound(scene: Scene): Promise<boolean> {
+  return ringUntilThere(scene, "hold");
+}
+
+/** Entries come to a shard, and its alarm is rung until its round has come to the armed place. */
+async function ringUntilThere(scene: Scene, how: "hold" | "count"): Promise<boolean> {
+  await sendAll(scene, "first");
+  const isTold = await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
+  scene.control.expect(null, how);
+  const endsAt = performance.now() + POINT_MS_MAX;
+  let isThere = false;
+  while (!isThere && performance.now() < endsAt) {
+    await scene.caller.ringShards();
+    isThere = await scene.control.waitForAll(RING_PAUSE_MS);
+  }
+  return isTold && isThere;
+}
 
 /** Begins one call for each operation, all at once, and comes back when all their bytes are on their way. */
 async function sendAll(scene: Scene, use: Use, sent: Sent = { kind: "whole" }): Promise<void> {

@@ -1,33 +1,10 @@
-/** What four observers saw of a run, in one order: clients, the origin, the status endpoint, and whoever kills. */
+/** What the observers saw of a run, in one order: clients, the origin, the status endpoint, the ledger's readers, and whoever kills. */
+import type { Point } from "./points.ts";
 
 export type Executor = "object" | "worker";
 
-/** A route's `on_crash`. */
-export type CrashRule = "hold" | "retry";
-
-/** Where a kill is aimed, in the order of a request's life. In brackets: the crash points that it can fall on. */
-export const POINTS = [
-  /** The client is still sending its body [c1]. */
-  "body-sending",
-  /** The client has sent its last byte a few milliseconds ago [c1 to c5]. */
-  "body-sent",
-  /** The origin has the whole request and has done nothing [c5]. */
-  "on-the-wire",
-  /** The origin has had its effect and has not said a byte [c6]. */
-  "effect-done",
-  /** The origin has sent half of its answer's body [c6]. */
-  "answer-begun",
-  /** The origin has sent its last byte a few milliseconds ago [c7, c8, c9]. */
-  "answer-ended",
-  /** The client has its answer [c9, c10]. */
-  "answer-given",
-  /** Replays of a settled key are under way. */
-  "replaying",
-  /** Duplicates wait for the answer of a call that the origin holds. */
-  "waiting",
-] as const;
-
-export type Point = (typeof POINTS)[number];
+/** What a route does about a lost outcome: nothing, run again at an origin that drops repeats, or ask an origin that can tell. */
+export type CrashRule = "hold" | "retry" | "probe";
 
 /** One operation of one client, under one key that nobody else uses. */
 export type Operation = {
@@ -35,8 +12,10 @@ export type Operation = {
   executor: Executor;
   crashRule: CrashRule;
   point: Point;
-  /** The kill it was made for, counted from 1. */
+  /** The kill it was made for, counted from 1; 0: none. */
   kill: number;
+  /** Its answer is kept for a second, and its key is free again after that: nobody may call twice. */
+  isBrief: boolean;
 };
 
 /** Why a client called: the first try, more of the same, or a look back at an operation of an earlier kill. */
@@ -64,15 +43,27 @@ export type Fact =
   | { kind: "silence"; key: string; call: number }
   /** `dedupe` is the origin's own key; null where the route sends none. */
   | { kind: "arrived"; key: string; effect: string; attempt: number; dedupe: string | null }
-  | { kind: "executed"; key: string; execution: string }
+  | { kind: "executed"; key: string; effect: string; execution: string }
   /** The origin begins to answer with a body of this digest. */
   | { kind: "replied"; key: string; digest: string }
   /** Every process of the gateway has got its SIGKILL. `hit`: it fell where it was aimed. */
   | { kind: "killed"; kill: number; point: Point; executor: Executor; crashRule: CrashRule; hit: boolean }
   /** A new gateway is about to serve on the same store: from the kill to here there was none. */
   | { kind: "started"; kill: number }
-  /** State by `GET /operations/{id}`; null: none was given. */
-  | { kind: "looked"; key: string; state: string | null };
+  /** The gateway was stopped for a while, and went on. */
+  | { kind: "paused"; ms: number }
+  /** `GET /operations/{id}`. State null: none was given. `toTell`: entries that the key has told so far, or has still to tell. */
+  | { kind: "looked"; key: string; state: string | null; effects: readonly string[]; toTell: number }
+  /** Verdict of `oncegate verify`, with the pin of the time before: "sound", or what is wrong. Sizes of the shards. */
+  | { kind: "verified"; kill: number; verdict: string; sizes: Readonly<Record<string, number>> }
+  /** A checkpoint that the gateway showed; `root` in base64. */
+  | { kind: "shown"; shard: string; size: number; root: string }
+  /** A checkpoint that is in the database at the end. */
+  | { kind: "kept"; shard: string; size: number; root: string }
+  /** The origin was asked about an attempt and has said this. `void`: it never will happen. */
+  | { kind: "probed"; effect: string; outcome: "committed" | "none" | "void" }
+  /** An entry of the ledger at the end. */
+  | { kind: "entered"; stream: string; effect: string; type: string; at: number };
 
 export type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { kind: Kind }>;
 

@@ -1,14 +1,26 @@
 /** Small histories of one key: good ones, and for each rule of the checker one that breaks it. */
-import type { CrashRule, Fact, History, Operation, Point, Told, Use } from "./history.ts";
+import type { CrashRule, Fact, History, Operation, Told, Use } from "./history.ts";
+import type { Point } from "./points.ts";
 
 const KEY = "key-1-1";
 
 const called = (call: number, use: Use): Fact => ({ kind: "called", key: KEY, call, use });
 const tell = (call: number, told: Told): Fact => ({ kind: "told", key: KEY, call, told });
 const silence = (call: number): Fact => ({ kind: "silence", key: KEY, call });
-const executed = (execution = "execution-1"): Fact => ({ kind: "executed", key: KEY, execution });
+const executed = (execution = "execution-1", effect = "effect-1"): Fact => ({
+  kind: "executed",
+  key: KEY,
+  effect,
+  execution,
+});
 const replied = (digest = "d1"): Fact => ({ kind: "replied", key: KEY, digest });
-const looked = (state: string | null): Fact => ({ kind: "looked", key: KEY, state });
+const looked = (state: string | null, effects: readonly string[] = []): Fact => ({
+  kind: "looked",
+  key: KEY,
+  state,
+  effects,
+  toTell: 0,
+});
 const arrived = (attempt = 1, effect = `effect-${attempt}`, dedupe: string | null = null): Fact => ({
   kind: "arrived",
   key: KEY,
@@ -46,8 +58,13 @@ const unknown = refusal(409, "unknown", "outcome-unknown", 30);
 const inFlight = refusal(409, "in-flight", "in-flight", 1);
 
 function describe(facts: Fact[], crashRule: CrashRule = "hold", point: Point = "effect-done"): History {
-  const operation: Operation = { key: KEY, executor: "object", crashRule, point, kill: 1 };
+  const operation: Operation = { key: KEY, executor: "object", crashRule, point, kill: 1, isBrief: false };
   return { operations: [operation], facts };
+}
+
+/** The same of an operation of the other executor, or of one whose key is free again soon. */
+function change(history: History, changes: Partial<Operation>): History {
+  return { ...history, operations: history.operations.map((operation) => ({ ...operation, ...changes })) };
 }
 
 const settled = [
@@ -62,6 +79,7 @@ const settled = [
 const replay = [called(2, "retry"), tell(2, success("replayed"))];
 const ending = [called(3, "last"), tell(3, success("replayed")), looked("settled")];
 const lost = [called(1, "first"), arrived(), executed(), killed, silence(1), started];
+const lostAnswer = [called(1, "first"), arrived(), executed(), replied(), killed, silence(1), started];
 const held = [called(2, "retry"), tell(2, unknown), called(3, "last"), tell(3, unknown), looked("unknown")];
 const incomplete = [called(1, "first"), killed, silence(1), started];
 const ran = [called(2, "retry"), arrived(), executed(), replied(), tell(2, success("executed")), ...ending];
@@ -77,6 +95,12 @@ const ranThere = [
 export const GOOD: readonly [name: string, history: History][] = [
   ["a replayed answer", describe([...settled, ...replay, ...ending])],
   ["a held outcome", describe([...lost, ...held])],
+  [
+    "a grant that was told again",
+    change(describe([...settled, ...replay, ...ending], "hold", "grant-unheard"), { executor: "worker" }),
+  ],
+  ["a stored answer", describe([...lostAnswer, ...replay, ...ending], "hold", "settled")],
+  ["a key that was freed", change(describe([...settled, looked(null)]), { isBrief: true })],
   ["an effect after the kill", describe([...lost.filter((f) => f.kind !== "executed"), executed(), ...held])],
   ["an attempt that the origin never saw", describe([called(1, "first"), killed, silence(1), ...held])],
   ["a claim that ran after half a request", describe([...incomplete, ...ran], "hold", "body-sending")],
@@ -168,11 +192,27 @@ export const BAD: readonly [rule: string, history: History][] = [
     describe([...lost, called(9, "retry"), tell(9, { ...unknown, retryAfterS: null }), ...held]),
   ],
   ["silence-without-kill", describe([...lost, called(9, "retry"), silence(9), ...held])],
-  ["incomplete-claimed", describe([...incomplete, ...held], "hold", "body-sending")],
+  ["unclaimed-claimed", describe([...incomplete, ...held], "hold", "body-sending")],
   [
-    "incomplete-claimed",
+    "unclaimed-claimed",
     describe([called(1, "first"), arrived(), killed, silence(1), ...held], "hold", "body-sending"),
   ],
+  [
+    "unclaimed-claimed",
+    describe([...incomplete, called(2, "retry"), tell(2, inFlight), ...ran], "hold", "begin-received"),
+  ],
+  ["settled-lost", describe([...lostAnswer, ...held], "hold", "settled")],
+  [
+    "settled-lost",
+    describe([...lostAnswer, called(9, "retry"), tell(9, inFlight), ...replay], "hold", "answer-ready"),
+  ],
+  [
+    "grant-not-repeated",
+    change(describe([...lost, ...held], "hold", "grant-unheard"), { executor: "worker" }),
+  ],
+  ["key-not-freed", change(describe([...settled, looked("expired")]), { isBrief: true })],
+  ["key-not-freed", change(describe([...settled, looked("unknown")]), { isBrief: true })],
+  ["key-not-freed", change(describe([...settled]), { isBrief: true })],
   ["unsettled", describe([...lost, called(3, "last"), tell(3, inFlight), looked("in-flight")])],
   ["unsettled", describe([...lost, called(3, "last"), killed, silence(3), looked("unknown")])],
   ["retry-unanswered", describe([...lostThere, ...held], "retry")],

@@ -1,9 +1,11 @@
 /** What a run came to, in lines of text. */
-import { type Fact, isSuccess, isUnknown, type Operation, POINTS, selectFacts } from "./history.ts";
+import { type Fact, isSuccess, isUnknown, type Operation, selectFacts } from "./history.ts";
+import { bucketOf, groupOf, POINT_NAMES } from "./points.ts";
+import { listClosingTimes } from "./probe-rules.ts";
 import type { ChaosRun } from "./run-chaos.ts";
 
 /** How a key ended, and who learnt of it. */
-const ENDINGS = ["answered", "replayed", "ran after", "unknown +", "unknown -", "open"] as const;
+const ENDINGS = ["answered", "replayed", "ran after", "unknown +", "unknown -", "freed", "open"] as const;
 type Ending = (typeof ENDINGS)[number];
 
 /** A kill that the machine's own delays have moved is no proof of anything; some of them are to be expected. */
@@ -11,39 +13,63 @@ const HITS_LEAST = 0.75;
 /** Keys whose whole history is printed. */
 const KEYS_SHOWN = 8;
 
-/** Aims that got fewer kills than the quota, or points that were missed too often: what such a run has not shown. */
+/** Buckets that got fewer kills than their quota, or points that were missed too often: what such a run has not shown. */
 export function listShortfalls(run: ChaosRun): string[] {
-  const rows = countByAim(run);
-  const total = rows.reduce((sum, { kills }) => sum + kills, 0);
-  const early = total < run.kills ? [`ended after ${total} of ${run.kills} kills`] : [];
-  const short = rows.flatMap(({ aim, kills, hits }) => [
-    ...(kills < run.quota ? [`${aim}: ${kills} kills of ${run.quota}`] : []),
-    ...(hits < Math.floor(kills * HITS_LEAST)
-      ? [`${aim}: only ${hits} of ${kills} kills fell on the point`]
-      : []),
-  ]);
-  return [...early, ...short];
+  const killed = selectFacts(run.history.facts, "killed");
+  const early = killed.length < run.kills ? [`ended after ${killed.length} of ${run.kills} kills`] : [];
+  const byBucket = Map.groupBy(killed, ({ point }) => bucketOf(point));
+  const short = [...run.quotas].flatMap(([bucket, quota]) => {
+    const made = byBucket.get(bucket)?.length ?? 0;
+    return made < quota ? [`${bucket}: ${made} kills of ${quota}`] : [];
+  });
+  const missed = countByPoint(run)
+    .filter(({ kills, hits }) => hits < Math.floor(kills * HITS_LEAST))
+    .map(({ point, kills, hits }) => `${point}: only ${hits} of ${kills} kills fell on the point`);
+  return [...early, ...short, ...missed];
 }
 
 /** Seed, counts, violations with what happened to their keys, verdict. */
 export function describeRun(run: ChaosRun): string {
-  const killed = selectFacts(run.history.facts, "killed");
+  const { facts, operations } = run.history;
+  const killed = selectFacts(facts, "killed");
   const shortfalls = listShortfalls(run);
   const isGood = run.violations.length === 0 && shortfalls.length === 0;
+  const checks = selectFacts(facts, "verified");
+  const seconds = (ms: number): number => Math.round(ms / 1_000);
   return [
-    `seed ${run.seed}: ${killed.length} kills, ${run.history.operations.length} keys, ` +
-      `${selectFacts(run.history.facts, "called").length} calls, ${Math.round(run.tookMs / 1_000)} s, store: ${run.medium}`,
+    `seed ${run.seed}: ${killed.length} kills in ${seconds(run.killingMs)} s ` +
+      `(${Math.round((60_000 * killed.length) / run.killingMs)} a minute), ${seconds(run.tookMs)} s in all, ` +
+      `${operations.length} keys, ${selectFacts(facts, "called").length} calls, store: ${run.medium}`,
+    `ledger: ${selectFacts(facts, "entered").length} entries, verified ${checks.length} times, ` +
+      `${selectFacts(facts, "shown").length} checkpoints shown`,
+    describeProbes(facts),
+    `kills by bucket: ${describeBuckets(run)}`,
     "",
     ...describeTable(run),
     "",
     "answered: before the kill. replayed: settled before it, told after it. ran after: the retry was the first to run.",
-    "unknown: the origin had its effect (+) or had none (-).",
+    "unknown: the origin had its effect (+) or had none (-). freed: its window is over and the key was freed.",
     "",
     ...describeViolations(run),
     ...shortfalls.map((text) => `SHORTFALL ${text}`),
     ...(run.violations.length > 0 ? [`store kept in ${run.store}`] : []),
-    `verdict: ${isGood ? "every promise was kept" : "FAILED"} (seed ${run.seed}, quota ${run.quota} kills an aim)`,
+    `verdict: ${isGood ? "every promise was kept" : "FAILED"} (seed ${run.seed})`,
   ].join("\n");
+}
+
+function describeProbes(facts: readonly Fact[]): string {
+  const times = listClosingTimes(facts);
+  const at = (part: number): string =>
+    ((times[Math.floor(part * (times.length - 1))] ?? 0) / 1_000).toFixed(1);
+  return (
+    `probes: ${selectFacts(facts, "probed").length} answers of the origin closed ${times.length} unknown outcomes, ` +
+    `half of them within ${at(0.5)} s, 95 of 100 within ${at(0.95)} s, all within ${at(1)} s`
+  );
+}
+
+function describeBuckets(run: ChaosRun): string {
+  const byBucket = Map.groupBy(selectFacts(run.history.facts, "killed"), ({ point }) => bucketOf(point));
+  return [...run.quotas].map(([bucket]) => `${bucket} ${byBucket.get(bucket)?.length ?? 0}`).join(", ");
 }
 
 function describeViolations(run: ChaosRun): string[] {
@@ -58,38 +84,43 @@ function describeViolations(run: ChaosRun): string[] {
   return more > 0 ? [...shown, `and ${more} more keys`] : shown;
 }
 
-function countByAim(run: ChaosRun): { aim: string; kills: number; hits: number }[] {
-  const killed = selectFacts(run.history.facts, "killed");
-  const byAim = Map.groupBy(killed, (kill) => `${kill.point} ${kill.executor} ${kill.crashRule}`);
-  return [...byAim].map(([aim, kills]) => ({
-    aim,
-    kills: kills.length,
-    hits: kills.filter(({ hit }) => hit).length,
-  }));
+function countByPoint(run: ChaosRun) {
+  const byPoint = Map.groupBy(selectFacts(run.history.facts, "killed"), ({ point }) => point);
+  return POINT_NAMES.map((point) => {
+    const kills = byPoint.get(point) ?? [];
+    return { point, kills: kills.length, hits: kills.filter(({ hit }) => hit).length };
+  }).filter(({ kills }) => kills > 0);
 }
 
 function describeTable(run: ChaosRun): string[] {
-  const endings = Map.groupBy(run.history.operations, (operation) => aimOf(operation));
-  const hits = new Map(countByAim(run).map((row) => [row.aim, row]));
-  const rank = (aim: string): number => POINTS.findIndex((point) => aim.startsWith(`${point} `));
-  const rows = [...endings]
-    .sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
-    .map(([aim, operations]) => {
-      const ended = operations.map((operation) => endingOf(operation, run.history.facts));
-      const counts = ENDINGS.map((ending) => ended.filter((each) => each === ending).length);
-      return [aim, hits.get(aim)?.kills ?? 0, hits.get(aim)?.hits ?? 0, ...counts];
-    });
+  const stories = listStories(run);
+  const rows = countByPoint(run).map(({ point, kills, hits }) => {
+    const ended = run.history.operations
+      .filter((operation) => operation.point === point)
+      .map((operation) => endingOf(operation, stories.get(operation.key) ?? []));
+    const counts = ENDINGS.map((ending) => ended.filter((each) => each === ending).length);
+    return [`${groupOf(point)} ${point}`, kills, hits, ...counts];
+  });
   return [["aimed at", "kills", "hits", ...ENDINGS], ...rows].map((cells) =>
-    cells.map((cell, i) => (i === 0 ? String(cell).padEnd(30) : String(cell).padStart(10))).join(""),
+    cells.map((cell, i) => (i === 0 ? String(cell).padEnd(28) : String(cell).padStart(10))).join(""),
   );
 }
 
-function aimOf({ point, executor, crashRule }: Operation): string {
-  return `${point} ${executor} ${crashRule}`;
+/** Facts of each key, with its own kill among them. */
+function listStories({ history }: ChaosRun): Map<string, Fact[]> {
+  const stories = new Map(history.operations.map(({ key }) => [key, [] as Fact[]]));
+  const byKill = Map.groupBy(history.operations, ({ kill }) => kill);
+  for (const fact of history.facts) {
+    if ("key" in fact) stories.get(fact.key)?.push(fact);
+    if (fact.kind !== "killed") continue;
+    for (const { key } of byKill.get(fact.kill) ?? []) stories.get(key)?.push(fact);
+  }
+  return stories;
 }
 
-function endingOf({ key, kill }: Operation, all: readonly Fact[]): Ending {
-  const facts = all.filter((fact) => ("key" in fact ? fact.key === key : fact.kill === kill));
+function endingOf({ isBrief }: Operation, facts: readonly Fact[]): Ending {
+  const state = selectFacts(facts, "looked").at(-1)?.state;
+  if (isBrief && state !== "unknown") return state === null ? "freed" : "open";
   const killed = facts.findIndex((fact) => fact.kind === "killed");
   const last = selectFacts(facts, "told").at(-1)?.told;
   if (last === undefined || !(isSuccess(last) || isUnknown(last))) return "open";
@@ -100,10 +131,16 @@ function endingOf({ key, kill }: Operation, all: readonly Fact[]): Ending {
   return facts.slice(killed).some((fact) => fact.kind === "arrived") ? "ran after" : "replayed";
 }
 
-/** The history of one key, one fact a line. */
+/** The history of one key, or of one attempt with all that broke the gateway meanwhile, one fact a line. */
 function describeKey(run: ChaosRun, key: string): string[] {
-  const kill = run.history.operations.find((operation) => operation.key === key)?.kill;
-  return run.history.facts
-    .filter((fact) => ("key" in fact ? fact.key === key : fact.kill === kill))
-    .map((fact) => `    ${JSON.stringify(fact)}`);
+  const story = listStories(run).get(key) ?? listFactsOfAttempt(run.history.facts, key);
+  return story.map((fact) => `    ${JSON.stringify(fact)}`);
+}
+
+function listFactsOfAttempt(facts: readonly Fact[], effect: string): Fact[] {
+  const isOf = (fact: Fact): boolean => "effect" in fact && fact.effect === effect;
+  const first = facts.findIndex(isOf);
+  const last = facts.findLastIndex((fact) => isOf(fact) && fact.kind !== "entered");
+  const isBreak = ({ kind }: Fact): boolean => kind === "killed" || kind === "started" || kind === "paused";
+  return facts.filter((fact, i) => isOf(fact) || (isBreak(fact) && i > first && i < last));
 }

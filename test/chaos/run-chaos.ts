@@ -1,27 +1,29 @@
 /**
- * A run: bring operations to a crash point, kill every process of the gateway, start it on the same store, let the
- * clients try again with the same keys; and so on. At the end every key is asked once more, and the history is checked.
+ * A run: bring operations to a crash point, kill the gateway, start it on the same store with one build or the other, let
+ * the clients try again with the same keys; and so on. At the end every key is asked once more, the ledger is given time to
+ * come to rest, and the history is checked.
  */
-import { mkdir, mkdtemp, rm, statfs } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { type Gateway, startGateway } from "../support/gateway.ts";
-import { Caller } from "./caller.ts";
+import { rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { checkHistory, type Violation } from "./checker.ts";
+import { closeAll } from "./closing.ts";
 import { DRIVES, type Scene } from "./drive.ts";
-import { type Executor, type History, isSuccess, isUnknown, type Operation } from "./history.ts";
+import { SHARDS } from "./gateway.ts";
+import type { History, Operation } from "./history.ts";
 import { findDamage } from "./inspect-store.ts";
-import { type ChaosOrigin, startChaosOrigin } from "./origin-script.ts";
-import { Recorder } from "./recorder.ts";
-import { makeSchedule, type PlannedKill, quotaOf, seedRandom } from "./schedule.ts";
+import { LedgerWatch } from "./ledger-watch.ts";
+import { pauseOnce } from "./pause.ts";
+import { groupOf, POINTS } from "./points.ts";
+import { makeSchedule, type Plan, type PlannedKill, quotasOf, seedRandom } from "./schedule.ts";
+import { type ChaosStage, withStage } from "./stage.ts";
 
-export type ChaosOptions = {
-  kills: number;
+export type ChaosOptions = Plan & {
   /** Decides where, when and in which order; the same seed aims the same. */
   seed: number;
-  executors: readonly Executor[];
   /** No kill begins later than this after the start. */
   msMax: number;
+  /** Times that the gateway is stopped for longer than a lease and a window, after the kills. */
+  pauses: number;
   /** Told of every kill. */
   onKill: (kill: number, planned: PlannedKill, hit: boolean) => void;
   /** Aborts between two kills. */
@@ -32,13 +34,15 @@ export type ChaosRun = {
   seed: number;
   /** As asked for; a run that was stopped has made fewer. */
   kills: number;
-  quota: number;
+  /** Kills that each bucket was to get. */
+  quotas: ReadonlyMap<string, number>;
   history: History;
   violations: Violation[];
   /** Folder of the store; it stays where something was wrong. */
   store: string;
-  /** A store in memory makes every write fast, and the races that a kill is aimed at narrow. */
-  medium: "disk" | "memory";
+  medium: ChaosStage["medium"];
+  /** Of the kills alone, and of everything. */
+  killingMs: number;
   tookMs: number;
 };
 
@@ -46,86 +50,65 @@ export type ChaosRun = {
 const KEYS_PER_KILL = 3;
 /** Keys of earlier kills that are asked after each restart. */
 const RECHECKS = 2;
-const ORIGIN_TIMEOUT_S = 3;
-/** Every lease is over, and every key has ended, well within this. */
-const CLOSING_MS_MAX = 30_000;
-const CLOSING_CALLERS = 8;
-const RETRY_PAUSE_MS_MAX = 1_000;
+/** The ledger is read whole by its verifier: after every kill at first, then less often. */
+const OFTEN_CHECKED_KILLS = 40;
+const CHECKED_EVERY = 10;
 
-/** `statfs(2)`: the type of a file system in memory. */
-const TMPFS = 0x01021994;
+type Run = ChaosStage & { options: ChaosOptions; random: () => number; watch: LedgerWatch };
 
-const SHELF = resolve(import.meta.dirname, "../../.wrangler/chaos");
-
-type Run = {
-  options: ChaosOptions;
-  random: () => number;
-  recorder: Recorder;
-  caller: Caller;
-  origin: ChaosOrigin;
-  gateway: Gateway;
-};
-
-/** Starts an origin and a gateway with a store on disk, runs, and ends both whatever happened. */
-export async function runChaos(options: ChaosOptions): Promise<ChaosRun> {
+export function runChaos(options: ChaosOptions): Promise<ChaosRun> {
   const beganAt = performance.now();
-  await mkdir(SHELF, { recursive: true });
-  const store = await mkdtemp(join(SHELF, "store-"));
-  const medium = (await statfs(store)).type === TMPFS ? "memory" : "disk";
-  const recorder = new Recorder();
-  const origin = await startChaosOrigin(recorder);
-  try {
-    const gateway = await startGateway({ origin: origin.url, routes: describeRoutes(), persist: store });
-    const caller = new Caller(recorder);
-    const run = { options, random: seedRandom(options.seed), recorder, caller, origin, gateway };
-    try {
-      caller.connectTo(gateway.port);
-      await killAgainAndAgain(run, beganAt + options.msMax);
-      await closeAll(run);
-    } finally {
-      await gateway.stop();
-    }
-  } finally {
-    await origin.close();
-  }
-  const violations = [...checkHistory(recorder.history), ...(await findDamage(store))];
-  if (violations.length === 0) await rm(store, { recursive: true, force: true });
-  const { kills, seed, executors } = options;
-  const tookMs = performance.now() - beganAt;
-  const quota = quotaOf(kills, executors);
-  return { seed, kills, quota, history: recorder.history, violations, store, medium, tookMs };
+  return withStage(async (stage) => {
+    const { recorder, gateway, store, medium } = stage;
+    const run: Run = { ...stage, options, random: seedRandom(options.seed), watch: new LedgerWatch(store) };
+    const killingMs = await killAgainAndAgain(run, options.msMax);
+    for (let pause = 1; pause <= options.pauses; pause += 1) await pauseOnce(stage, pause);
+    await closeAll(stage, run.watch);
+    await gateway.kill();
+    const violations = [...checkHistory(recorder.history), ...(await findDamage(store))];
+    if (violations.length === 0) await rm(dirname(store), { recursive: true, force: true });
+    const { kills, seed } = options;
+    const tookMs = performance.now() - beganAt;
+    const quotas = quotasOf(options);
+    return { seed, kills, quotas, history: recorder.history, violations, store, medium, killingMs, tookMs };
+  });
 }
 
-function describeRoutes(): Record<string, unknown>[] {
-  const shared = { methods: ["POST"], key: "required", origin_timeout: `${ORIGIN_TIMEOUT_S}s`, window: "1h" };
-  return (["object", "worker"] as const).flatMap((executor) => [
-    { ...shared, executor, id: `${executor}-hold`, match: `/${executor}-hold/*` },
-    {
-      ...shared,
-      executor,
-      id: `${executor}-retry`,
-      match: `/${executor}-retry/*`,
-      on_crash: "retry",
-      origin_key: "derived",
-    },
-  ]);
-}
-
-async function killAgainAndAgain(run: Run, endsAt: number): Promise<void> {
-  const { kills, executors, stop } = run.options;
-  const schedule = makeSchedule(kills, executors, run.random);
+async function killAgainAndAgain(run: Run, msMax: number): Promise<number> {
+  const beganAt = performance.now();
+  const { options, random } = run;
+  const schedule = makeSchedule(options, random);
+  await startFor(run, schedule[0]);
   for (const [index, planned] of schedule.entries()) {
-    if (stop.aborted || performance.now() > endsAt) return;
-    const earlier = [...run.recorder.history.operations];
-    const operations = makeOperations(index + 1, planned);
+    if (options.stop.aborted || performance.now() - beganAt > msMax) break;
+    const kill = index + 1;
+    const earlier = run.recorder.history.operations.filter(
+      ({ isBrief, crashRule }) => !isBrief && crashRule !== "probe",
+    );
+    const operations = makeOperations(kill, planned);
     run.recorder.add(operations);
-    await killOnce(run, planned, operations);
-    const rechecked = pickSome(earlier, RECHECKS, run.random);
-    await Promise.all([
-      ...operations.map((operation) => run.caller.call(operation, "retry")),
-      ...rechecked.map((operation) => run.caller.call(operation, "recheck")),
-    ]);
+    await killOnce(run, planned, operations, schedule[kill]);
+    const again = [
+      ...operations.filter(isRetried).map((operation) => run.caller.call(operation, "retry")),
+      ...pickSome(earlier, RECHECKS, run.random).map((operation) => run.caller.call(operation, "recheck")),
+    ];
+    await Promise.all(again);
+    if (kill <= OFTEN_CHECKED_KILLS || kill % CHECKED_EVERY === 0) await checkLedgerNow(run, kill);
   }
+  return performance.now() - beganAt;
+}
+
+/** Nobody may call twice with a brief key. One of those whose origin can be asked is left alone, and has to end by itself. */
+function isRetried({ isBrief, crashRule }: Operation, index: number): boolean {
+  return !isBrief && (crashRule !== "probe" || index > 0);
+}
+
+/** Starts the build that the next kill is aimed at, with its place armed. */
+async function startFor({ control, gateway, caller }: Run, next: PlannedKill | undefined): Promise<void> {
+  const build = next === undefined ? "product" : POINTS[next.point].build;
+  control.arm(build === "gated" && next !== undefined ? next.point : null);
+  await gateway.start(build);
+  caller.connectTo(gateway.port);
 }
 
 function makeOperations(kill: number, { point, executor, crashRule }: PlannedKill): Operation[] {
@@ -135,48 +118,35 @@ function makeOperations(kill: number, { point, executor, crashRule }: PlannedKil
     crashRule,
     point,
     kill,
+    isBrief: groupOf(point) === "c12",
   }));
 }
 
 /** Everything that was under way has ended, and a new gateway stands on the same store, when this returns. */
-async function killOnce(run: Run, planned: PlannedKill, operations: readonly Operation[]): Promise<void> {
-  const { recorder, caller, origin, gateway } = run;
+async function killOnce(
+  run: Run,
+  planned: PlannedKill,
+  operations: readonly Operation[],
+  next: PlannedKill | undefined,
+): Promise<void> {
+  const { recorder, caller, origin, control, gateway } = run;
   const { point, executor, crashRule, delayMs, isLate } = planned;
-  const scene: Scene = { operations, delayMs, origin, caller, recorder, calls: [] };
+  const scene: Scene = { operations, delayMs, origin, control, caller, recorder, calls: [] };
   const hit = await DRIVES[point](scene);
   const kill = operations[0]?.kill ?? 0;
   recorder.note({ kind: "killed", kill, point, executor, crashRule, hit });
   await gateway.kill();
   origin.release(isLate ? "execute" : "drop");
+  control.release();
   await Promise.all(scene.calls);
-  await gateway.restart();
+  await startFor(run, next);
   recorder.note({ kind: "started", kill });
-  caller.connectTo(gateway.port);
   run.options.onKill(kill, planned, hit);
 }
 
-/** Each key is asked until it has ended, then once more, and its state is read. */
-async function closeAll(run: Run): Promise<void> {
-  const waiting = [...run.recorder.history.operations];
-  const endsAt = performance.now() + CLOSING_MS_MAX;
-  const serve = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      await retryUntilEnded(run, next, endsAt);
-      await run.caller.call(next, "last");
-      await run.caller.look(next);
-    }
-  };
-  await Promise.all(Array.from({ length: CLOSING_CALLERS }, serve));
-}
-
-/** As a client does that minds `Retry-After`, up to a bound. */
-async function retryUntilEnded({ caller }: Run, operation: Operation, endsAt: number): Promise<void> {
-  for (;;) {
-    const told = await caller.call(operation, "retry");
-    if (told !== null && (isSuccess(told) || isUnknown(told))) return;
-    if (performance.now() > endsAt) return;
-    await sleep(Math.min((told?.retryAfterS ?? 0) * 1_000, RETRY_PAUSE_MS_MAX));
-  }
+async function checkLedgerNow({ recorder, caller, watch }: Run, kill: number): Promise<void> {
+  recorder.note(await watch.check(kill));
+  for (let shard = 0; shard < SHARDS; shard += 1) await caller.readCheckpoint(`1:${shard}`);
 }
 
 function pickSome<Item>(items: readonly Item[], count: number, random: () => number): Item[] {

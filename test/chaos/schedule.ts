@@ -1,7 +1,9 @@
-/** Which kill is aimed where: every combination equally often, in an order that a seed decides. */
-import { type CrashRule, type Executor, POINTS, type Point } from "./history.ts";
+/** Which kill is aimed where: every bucket in its share at any time, in an order that a seed decides. */
+import type { Executor } from "./history.ts";
+import { type Aim, bucketOf, listAims, type Mix, POINTS, type Point, shareOf } from "./points.ts";
 
-export type Aim = { point: Point; executor: Executor; crashRule: CrashRule };
+/** `points`: those that are aimed at. */
+export type Plan = { kills: number; mix: Mix; executors: readonly Executor[]; points: readonly Point[] };
 
 export type PlannedKill = Aim & {
   /** Time between reaching the point and the kill, where the point is a race. */
@@ -10,50 +12,40 @@ export type PlannedKill = Aim & {
   isLate: boolean;
 };
 
-/** Points at which an origin that drops repeats makes a difference. */
-const RETRY_POINTS: readonly Point[] = ["on-the-wire", "effect-done", "answer-begun"];
+type Bucket = { name: string; share: number; made: number; aims: Aim[]; waiting: Aim[] };
 
-/** Longest delay of a race, in milliseconds: a new key's claim, or its settlement, takes less. */
-const DELAY_MS_MAX: Readonly<Record<Point, number>> = {
-  "body-sending": 120,
-  "body-sent": 40,
-  "on-the-wire": 0,
-  "effect-done": 0,
-  "answer-begun": 20,
-  "answer-ended": 14,
-  "answer-given": 0,
-  replaying: 30,
-  waiting: 120,
-};
-
-/** All combinations of crash point, executor and crash rule that a run aims at. */
-export function listAims(executors: readonly Executor[]): Aim[] {
-  return executors.flatMap((executor) => [
-    ...POINTS.map((point): Aim => ({ point, executor, crashRule: "hold" })),
-    ...RETRY_POINTS.map((point): Aim => ({ point, executor, crashRule: "retry" })),
-  ]);
+function listBuckets({ mix, executors, points }: Plan): Bucket[] {
+  const byName = Map.groupBy(listAims(executors, points), ({ point }) => bucketOf(point));
+  return [...byName].map(([name, aims]) => {
+    const share = Math.max(...aims.map(({ point }) => shareOf(point, mix)));
+    return { name, share, made: 0, aims, waiting: [] };
+  });
 }
 
-/** Kills that each combination gets at least. */
-export function quotaOf(kills: number, executors: readonly Executor[]): number {
-  return Math.floor(kills / listAims(executors).length);
+/** Kills that each bucket gets at least. */
+export function quotasOf(plan: Plan): Map<string, number> {
+  const buckets = listBuckets(plan);
+  const total = buckets.reduce((sum, { share }) => sum + share, 0);
+  return new Map(buckets.map(({ name, share }) => [name, Math.floor((plan.kills * share) / total)]));
 }
 
 /** The same seed gives the same schedule. */
-export function makeSchedule(
-  kills: number,
-  executors: readonly Executor[],
-  random: () => number,
-): PlannedKill[] {
-  const planned: PlannedKill[] = [];
-  while (planned.length < kills) {
-    for (const aim of shuffle(listAims(executors), random)) {
-      // Short delays are the likely ones: how long a race lasts depends on the machine.
-      const delayMs = Math.floor(random() ** 2 * (DELAY_MS_MAX[aim.point] + 1));
-      planned.push({ ...aim, delayMs, isLate: random() < 0.5 });
-    }
-  }
-  return planned.slice(0, kills);
+export function makeSchedule(plan: Plan, random: () => number): PlannedKill[] {
+  const buckets = listBuckets(plan);
+  return Array.from({ length: plan.kills }, () => {
+    // The greatest quotient next (d'Hondt): after any number of kills no bucket has less than its share, rounded down.
+    const quotient = ({ share, made }: Bucket): number => share / (made + 1);
+    const bucket = shuffle(buckets, random).reduce((most, each) =>
+      quotient(each) > quotient(most) ? each : most,
+    );
+    bucket.made += 1;
+    if (bucket.waiting.length === 0) bucket.waiting.push(...shuffle(bucket.aims, random));
+    const aim = bucket.waiting.pop();
+    if (aim === undefined) throw new Error(`nothing to aim at in ${bucket.name}`);
+    // Short delays are the likely ones: how long a race lasts depends on the machine.
+    const delayMs = Math.floor(random() ** 2 * (POINTS[aim.point].delayMsMax + 1));
+    return { ...aim, delayMs, isLate: random() < 0.5 };
+  });
 }
 
 /** Mulberry32: numbers from 0 (inclusive) to 1, the same for the same seed. Good enough to shuffle, for nothing else. */

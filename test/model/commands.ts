@@ -1,5 +1,6 @@
 /** The things that can happen to one key, as fast-check commands. */
 import * as fc from "fast-check";
+import type { Seen } from "../../src/core/audit/observe.ts";
 import type { Evidence, Grounds, UnknownReason } from "../../src/core/entry.ts";
 import type { Verdict } from "../../src/core/event.ts";
 import type { Answer, Outcome, Terms } from "../../src/core/record.ts";
@@ -176,6 +177,12 @@ const acknowledge = action("acknowledge", fc.tuple(extent), (world, how) => {
   }
 });
 
+/** What a caller was told, which may be of another life or another state by the time it is noted. */
+const code = fc.constantFrom<Seen>("replayed", "in-flight", "outcome-unknown", "key-expired", "key-reused");
+const observe = action("observe", fc.tuple(code, code), (world, first, second) => {
+  world.send({ do: "observe", seen: [first, second] });
+});
+
 /** An object that comes back looks only for attempts of its own executor. */
 const crash = action("crash", fc.tuple(), (world) => {
   if (world.reference.life?.terms.executor !== "worker") world.send({ do: "orphan" });
@@ -233,6 +240,7 @@ export function commandsArb(
     [3, probe],
     [3, resolve],
     [3, acknowledge],
+    [3, observe],
     [2, tick],
     [2, wait],
     [3, advance],

@@ -210,6 +210,8 @@ function follow({ state, attempt }: Place, entry: Entry): Place | null {
       return state === "unknown" && entry.attempt === attempt ? { state, attempt } : null;
     case "purged":
       return state === "settled" || state === "released" ? { state: "absent", attempt } : null;
+    case "observed":
+      return isSeenIn(state, entry.code) && entry.attempt === attempt ? { state, attempt } : null;
     case "effect":
     case "effect-contradiction":
       return entry.attempt <= attempt ? { state, attempt } : null;
@@ -217,6 +219,14 @@ function follow({ state, attempt }: Place, entry: Entry): Place | null {
     case "contradiction":
       return { state, attempt };
   }
+}
+
+/** A caller is replayed or refused by what is true: the code says what that was. */
+function isSeenIn(state: string, code: string): boolean {
+  if (["replayed", "answer-not-kept", "key-expired"].includes(code)) return state === "settled";
+  if (code === "in-flight") return state === "in-flight";
+  if (code === "outcome-unknown") return state === "unknown";
+  return state !== "start" && state !== "absent";
 }
 
 /** I15: entries are a path through the machine to where the record is, and each names its own effect. */
@@ -265,14 +275,14 @@ function isOver(record: KeyRecord, now: number): boolean {
   return closedAt + record.terms.windowMs + record.terms.quarantineMs <= Math.max(record.t, now);
 }
 
-/** L: whatever time or the ledger has still to do with a record, an alarm stands for it. */
+/** L: whatever time or the ledger has still to do with a record, an alarm stands for it. Observations wait for no alarm. */
 function alarmsStand({ rows }: History): string | null {
   for (const { after, alarm } of rows) {
     if (after.state === "absent") {
       if (alarm !== null) return "an alarm stands for nothing";
       continue;
     }
-    const isDelivered = after.outbox.every(({ entries }) => entries.length === 0);
+    const isDelivered = after.outbox.every(({ entries }) => entries.every(({ type }) => type === "observed"));
     const at = alarm ?? Number.POSITIVE_INFINITY;
     const canWait = isDelivered && after.state === "unknown" && after.terms.probeDelayMs === null;
     if (alarm === null && !canWait) return `nothing wakes ${after.state}`;

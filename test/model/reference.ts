@@ -99,7 +99,9 @@ function resolve(life: Life, e: Extract<Event, { do: "resolve" }>): Made {
 }
 
 function change(life: Life, e: Exclude<Event, Begin>): Made {
-  if (e.do === "tick" || e.do === "acknowledge" || e.do === "tell") return [life, "done"];
+  if (e.do === "tick" || e.do === "acknowledge" || e.do === "tell" || e.do === "observe")
+    return [life, "done"];
+  if (e.do === "orphan" && life.terms.executor === "worker") return [life, "done"];
   if (e.do === "orphan") return [leaseTo(life, Math.min(life.t, life.grant.until)), "done"];
   if (e.do === "probed") return probe(life, e);
   if (e.do === "resolve") return resolve(life, e);

@@ -194,13 +194,13 @@ export class World {
  * A record's time is stored with its writes, and a mere look writes nothing: its word is taken for a time
  * between the last one and this one.
  */
-function adoptTime(before: Reference, next: Reference, record: KeyRecord): Reference {
+export function adoptTime(before: Reference, next: Reference, record: KeyRecord): Reference {
   if (next.life === null || before.life === null || record.state === "absent") return next;
   const isBetween = record.t >= before.life.t && record.t <= next.life.t && next.windows === before.windows;
   return isBetween ? { ...next, life: { ...next.life, t: record.t } } : next;
 }
 
-function compare({ event, after, answer, next }: Row, answers: readonly string[]): void {
+export function compare({ event, after, answer, next }: Row, answers: readonly string[]): void {
   const said = describe(answer);
   if (!answers.includes(said))
     throw new Violation("model", `${event.do}: ${said} instead of ${answers.join(" or ")}`);

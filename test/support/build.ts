@@ -51,10 +51,13 @@ type WranglerConfig = {
 
 const runFile = promisify(execFile);
 
-/** Builds the Worker of a project folder, or finds the build of the same sources. Throws in wrangler's own words. */
-export async function buildWorker(project = PROJECT): Promise<BuiltWorker> {
+/**
+ * Builds the Worker of a project folder, or finds the build of the same sources. `entry`: a Worker that stands before the
+ * project's own, below a folder of its own; its path from the project's. Throws in wrangler's own words.
+ */
+export async function buildWorker(project = PROJECT, entry: string | null = null): Promise<BuiltWorker> {
   const shelf = join(project, ".wrangler", "build-test");
-  const directory = join(shelf, await digestSources(project));
+  const directory = join(shelf, await digestSources(project, entry));
   const manifest = join(directory, "manifest.json");
   await mkdir(shelf, { recursive: true });
   const lock = `${directory}.lock`;
@@ -62,7 +65,7 @@ export async function buildWorker(project = PROJECT): Promise<BuiltWorker> {
     if (waited > 2 * BUILD_MS_MAX) throw new Error(`waited too long for the build in ${directory}`);
     if (await takeLock(lock)) {
       try {
-        if (!existsSync(manifest)) await build(project, directory);
+        if (!existsSync(manifest)) await build(project, directory, entry);
         await dropOldBuilds(shelf, directory);
       } finally {
         await rm(lock, { recursive: true, force: true });
@@ -85,11 +88,14 @@ async function takeLock(lock: string): Promise<boolean> {
   }
 }
 
-async function digestSources(project: string): Promise<string> {
-  const digest = createHash("sha256");
+async function digestSources(project: string, entry: string | null): Promise<string> {
+  const digest = createHash("sha256").update(entry ?? "");
   const files = ["wrangler.toml", "package.json", "tsconfig.json"].map((name) => join(project, name));
-  const tree = await readdir(join(project, "src"), { recursive: true, withFileTypes: true });
-  files.push(...tree.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name)));
+  const folders = ["src", ...(entry === null ? [] : [dirname(entry)])];
+  for (const folder of folders) {
+    const tree = await readdir(join(project, folder), { recursive: true, withFileTypes: true });
+    files.push(...tree.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name)));
+  }
   for (const file of files.sort()) {
     if (!existsSync(file)) continue;
     digest
@@ -100,11 +106,12 @@ async function digestSources(project: string): Promise<string> {
   return digest.digest("hex").slice(0, 20);
 }
 
-async function build(project: string, directory: string): Promise<void> {
+async function build(project: string, directory: string, entry: string | null): Promise<void> {
   const wrangler = join(PROJECT, "node_modules", "wrangler", "bin", "wrangler.js");
   const staged = `${directory}.${process.pid}.staged`;
   const config = join(project, "wrangler.toml");
-  const args = [wrangler, "deploy", "--dry-run", "--config", config, "--outdir", staged];
+  const script = entry === null ? [] : [join(project, entry)];
+  const args = [wrangler, "deploy", ...script, "--dry-run", "--config", config, "--outdir", staged];
   try {
     await runFile(process.execPath, args, {
       cwd: project,

@@ -21,6 +21,10 @@ export type GatewayOptions = {
   persist?: string;
   /** Folder with wrangler.toml; without it this project. */
   project?: string;
+  /** A Worker before the project's own; see `buildWorker`. */
+  entry?: string;
+  /** More of the server's environment. */
+  environment?: Readonly<Record<string, string>>;
 };
 
 export type Gateway = {
@@ -111,11 +115,11 @@ function describeBindings(worker: BuiltWorker, options: GatewayOptions): Record<
 }
 
 async function startServer(options: GatewayOptions, persist: string, written: string[]): Promise<Server> {
-  const worker = await buildWorker(options.project);
+  const worker = await buildWorker(options.project, options.entry ?? null);
   const child = spawn(process.execPath, [SERVE], {
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    env: { ...process.env, NO_COLOR: "1", MINIFLARE_WORKERD_CONFIG_DEBUG: "" },
+    env: { ...process.env, NO_COLOR: "1", MINIFLARE_WORKERD_CONFIG_DEBUG: "", ...options.environment },
   });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (text: string) => written.push(text));

@@ -109,22 +109,34 @@ export function emptyLog(shard = "1:0", key = makeKey()): Log {
 /** Members of an entry behind `prev`, in their order. */
 export type Told = Record<string, unknown> & { type: string };
 
+const NEW_STREAM = { seq: 0, head: STREAM_START, isInDoubt: false };
+
 export class Writer {
   readonly log: Log;
-  readonly #streams = new Map<string, { seq: number; head: string }>();
+  readonly streams: Map<string, { seq: number; head: string; isInDoubt: boolean }>;
 
-  constructor(log: Log) {
+  /** `streams`: where they are already, in logs that are to go on here. */
+  constructor(log: Log, streams: Writer["streams"] = new Map()) {
     this.log = log;
+    this.streams = streams;
   }
 
   /** Adds one entry and returns its index. */
   add(stream: string, { type, ...told }: Told, at = START_MS + this.log.lines.length): number {
     const { lines, shard } = this.log;
-    const { seq, head } = this.#streams.get(stream) ?? { seq: 0, head: STREAM_START };
+    const { seq, head, isInDoubt } = this.streams.get(stream) ?? NEW_STREAM;
     this.#noteEffect(stream, seq + 1, at, type, told);
-    const members = { at, type, stream, seq: seq + 1, prev: head, ...told };
+    const isEnd = type === "settled" || type === "released";
+    const isResolved = isEnd && isInDoubt && told.actor === "executor" && !("code" in told);
+    const isSure = isEnd || type === "granted";
+    const resolved = isResolved ? { code: "resolved" } : {};
+    const members = { at, type, stream, seq: seq + 1, prev: head, ...told, ...resolved };
     const text = JSON.stringify({ v: 1, ...members });
-    this.#streams.set(stream, { seq: seq + 1, head: sha256(text).toString("hex") });
+    this.streams.set(stream, {
+      seq: seq + 1,
+      head: sha256(text).toString("hex"),
+      isInDoubt: type === "unknown" || (isInDoubt && !isSure),
+    });
     return this.#put(JSON.stringify({ v: 1, shard, index: lines.length, ...members }));
   }
 
@@ -136,7 +148,7 @@ export class Writer {
     told: Record<string, unknown>,
   ): void {
     const { effect_id, attempt, phase, capability } = told;
-    if (typeof effect_id !== "string" || type === "purged") return;
+    if (typeof effect_id !== "string" || ["purged", "observed"].includes(type)) return;
     const id = `${stream} ${effect_id}`;
     const known = this.log.effects.get(id)?.state ?? "intent";
     const state = typeof phase === "string" ? phase : type === "unknown" ? "unknown" : known;
@@ -166,7 +178,7 @@ export class Writer {
   }
 }
 
-const FP = sha256("a request").toString("base64url");
+const FP = sha256("a request").toString("hex");
 const DIGEST = sha256("an answer").toString("hex");
 
 /**

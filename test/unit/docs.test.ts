@@ -105,7 +105,7 @@ describe("documents", () => {
     const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = ""]) => path);
 
     expect(named.length).toBeGreaterThan(30);
-    expect(named.filter((path) => !files.some((file) => file.endsWith(`/${path}`)))).toEqual([]);
+    expect(named.filter((path) => !files.some((file) => `/${file}`.endsWith(`/${path}`)))).toEqual([]);
   });
 
   it("decisions are numbered without a gap", () => {

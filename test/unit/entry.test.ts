@@ -41,12 +41,12 @@ const GROUNDS = { code: "checked", target: "ticket-1", digest: DIGEST };
 const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
   granted: [{ type: "granted", fp: FP, ...ATTEMPT }, `${head("granted")},"phase":"intent","fp":"${FP}"}`],
   settled: [
-    { type: "settled", status: 201, answerDigest: DIGEST, actor: "executor", ...ATTEMPT },
+    { type: "settled", status: 201, answerDigest: DIGEST, actor: "executor", code: null, ...ATTEMPT },
     `${head("settled")},"phase":"committed","status":2,"answer_digest":"${DIGEST}","actor":"executor"}`,
   ],
   released: [
-    { type: "released", evidence: "sealed-none", actor: "probe", ...ATTEMPT },
-    `${head("released")},"phase":"failed","evidence":"sealed-none","actor":"probe"}`,
+    { type: "released", evidence: "signed-none", actor: "executor", code: "resolved", ...ATTEMPT },
+    `${head("released")},"phase":"failed","evidence":"signed-none","actor":"executor","code":"resolved"}`,
   ],
   unknown: [
     { type: "unknown", code: "connection-lost", ...ATTEMPT },
@@ -61,6 +61,7 @@ const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
     { type: "proposed", actor: "operator:op1", ...GROUNDS, ...ATTEMPT },
     `${head("proposed")},"target":"ticket-1","digest":"${DIGEST}","actor":"operator:op1","code":"checked"}`,
   ],
+  observed: [{ type: "observed", code: "replayed", ...ATTEMPT }, `${head("observed")},"code":"replayed"}`],
   effect: [
     { type: "effect", ...REPORTED, ...ATTEMPT },
     `${headOf("effect", "payments.charge")},"phase":"failed","target":"acct-1","cost":{"money.eur":12.5},"digest":"${DIGEST}","code":"declined"}`,
@@ -126,7 +127,14 @@ describe("the text of an entry", () => {
     [500, 5],
     [599, 5],
   ])("tells status %i as class %i", (status, expected) => {
-    const entry: Entry = { type: "settled", status, answerDigest: DIGEST, actor: "executor", ...ATTEMPT };
+    const entry: Entry = {
+      type: "settled",
+      status,
+      answerDigest: DIGEST,
+      actor: "executor",
+      code: null,
+      ...ATTEMPT,
+    };
     expect(JSON.parse(entryText(entry, PLACE)).status).toBe(expected);
   });
 

@@ -94,6 +94,17 @@ describe("pairsForOrigin", () => {
     expect(pairsForOrigin(pairs, "webhook-id")).toEqual({ kind: "pairs", pairs: [["Idempotency-Key", "k"]] });
   });
 
+  it.each(["gzip, chunked", "identity", "chunked, chunked", "", "x"])(
+    "refuses a body whose transfer coding nobody undoes: %j",
+    (coding) => {
+      expect(forwarded([["Transfer-Encoding", coding]])).toEqual({
+        kind: "refused",
+        reason: "transfer-coding",
+        field: "transfer-encoding",
+      });
+    },
+  );
+
   it("strips what any Connection field nominates", () => {
     const pairs: Pairs = [
       ["X-Hop", "1"],

@@ -30,6 +30,7 @@ describe("the limits", () => {
       limits.RETRY_UNKNOWN_S,
     ],
     ["the store is tried for less than its Retry-After", storeTriesMs(), limits.RETRY_STORE_S * 1_000],
+    ["observations leave room for changes of state", limits.OBSERVED_OUTBOX_MAX, limits.OUTBOX_ENTRIES_MAX],
     ["effect reports outlive a lease", limits.LEASE_MS_MAX, limits.EFFECT_TOKEN_MS],
   ])("agree that %s", (_relation, smaller, larger) => {
     expect(smaller).toBeLessThan(larger);

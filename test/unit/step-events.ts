@@ -1,4 +1,5 @@
 /** Every event of the state machine's table, as what it is for a given record. */
+import type { Seen } from "../../src/core/audit/observe.ts";
 import type { Noted } from "../../src/core/effect/judge.ts";
 import type { Grounds } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
@@ -50,6 +51,11 @@ export const EVENT_NAMES = [
   "tell an effect, old attempt",
   "tell nothing new",
   "tell an effect, attempt to come",
+  "observe a replay",
+  "observe a twin in flight",
+  "observe a doubt",
+  "observe a refusal",
+  "observe two of all",
   "acknowledge some",
   "acknowledge all",
   "acknowledge too much",
@@ -168,6 +174,10 @@ const tell = (by: number, noted: readonly Noted[] = [NOTED]): Make => {
   };
 };
 
+const observe = (...seen: Seen[]): Make => {
+  return () => ({ do: "observe", seen });
+};
+
 /** Acknowledges the first entry, if there is one, all of them, or more than there are, of the record's own stream. */
 const acknowledge = (part: "some" | "all" | "too much"): Make => {
   return (record) => {
@@ -249,6 +259,11 @@ export const EVENTS: Record<EventName, Make> = {
   "tell an effect, old attempt": tell(-1),
   "tell nothing new": tell(0, []),
   "tell an effect, attempt to come": tell(1),
+  "observe a replay": observe("replayed"),
+  "observe a twin in flight": observe("in-flight"),
+  "observe a doubt": observe("outcome-unknown"),
+  "observe a refusal": observe("not-authorized"),
+  "observe two of all": observe("key-reused", "store-unavailable"),
   "acknowledge some": acknowledge("some"),
   "acknowledge all": acknowledge("all"),
   "acknowledge too much": acknowledge("too much"),

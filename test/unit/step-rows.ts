@@ -1,119 +1,29 @@
 /** What every event makes of a record in every state, written from the design's transitions, not from the code. */
 import type { EntryType } from "../../src/core/entry.ts";
-import type { StepAnswer } from "../../src/core/event.ts";
-import type { KeyRecord } from "../../src/core/record.ts";
-import { EVENT_NAMES, type EventName, type StateName } from "./step-table.ts";
-
-/** `to`: `same` is the very record that came in; a state's own name is a changed record of that state. */
-export type Cell = {
-  to: "same" | KeyRecord["state"];
-  answer: StepAnswer["kind"];
-  adds: readonly EntryType[];
-};
-
-type Row = Record<EventName, Cell>;
-
-const same = (answer: Cell["answer"]): Cell => ({ to: "same", answer, adds: [] });
-const moved = (to: KeyRecord["state"], answer: Cell["answer"], ...adds: EntryType[]): Cell => ({
-  to,
-  answer,
-  adds,
-});
-
-const grantsAnyone = {
-  begin: moved("in-flight", "run", "granted"),
-  "begin, other fingerprint": moved("in-flight", "run", "granted"),
-  "begin, same nonce": moved("in-flight", "run", "granted"),
-  "begin, not authorized": moved("in-flight", "run", "granted"),
-};
-
-/** A life whose quarantine is over ends with the next one's begin. */
-const endsAndGrantsAnyone = {
-  begin: moved("in-flight", "run", "purged", "granted"),
-  "begin, other fingerprint": moved("in-flight", "run", "purged", "granted"),
-  "begin, same nonce": moved("in-flight", "run", "purged", "granted"),
-  "begin, not authorized": moved("in-flight", "run", "purged", "granted"),
-};
-
-const grantsSameRequest = { ...grantsAnyone, "begin, other fingerprint": same("mismatch") };
-
-const nothingToResolve = {
-  "resolve, A says committed": same("stale"),
-  "resolve, A says not committed": same("stale"),
-  "resolve, B says committed": same("stale"),
-  "resolve, B says not committed": same("stale"),
-  "resolve, B says another answer": same("stale"),
-  "resolve, B says committed, three required": same("stale"),
-  "resolve, C says committed, three required": same("stale"),
-  "resolve, one required": same("stale"),
-  "resolve, stale effect": same("stale"),
-};
-
-/** The first truth stays; an operator who says otherwise is told of. */
-const objects = (state: KeyRecord["state"], ...events: EventName[]) => ({
-  ...nothingToResolve,
-  ...Object.fromEntries(events.map((event) => [event, moved(state, "stale", "contradiction")])),
-});
-
-const SAY_YES = [
-  "resolve, A says committed",
-  "resolve, B says committed",
-  "resolve, B says another answer",
-  "resolve, B says committed, three required",
-  "resolve, C says committed, three required",
-  "resolve, one required",
-] as const;
-const SAY_NO = ["resolve, A says not committed", "resolve, B says not committed"] as const;
-
-/** Nothing is in doubt, or nobody listens: that the origin has seen nothing is no news. */
-const probeTellsNothing = (answer: Cell["answer"]) => ({
-  "probed none, observed early": same(answer),
-  "probed none, observed late": same(answer),
-  "probed none, asked late enough": same(answer),
-  "probed none, asked too early": same(answer),
-  "probed silent": same(answer),
-});
-
-const nothingToAcknowledge = {
-  "acknowledge some": same("done"),
-  "acknowledge all": same("done"),
-  "acknowledge too much": same("done"),
-  "acknowledge other life": same("done"),
-};
-
-const acknowledged = (state: KeyRecord["state"]) => ({
-  ...nothingToAcknowledge,
-  "acknowledge some": moved(state, "done"),
-  "acknowledge all": moved(state, "done"),
-});
-
-/** A token that is not the current one changes no state; the digest of a settle goes into the ledger. */
-const fencesOldTokens = (state: KeyRecord["state"]) => ({
-  "renew, old attempt": same("fenced"),
-  "renew, old life": same("fenced"),
-  "settle, old attempt": moved(state, "fenced", "late"),
-  "settle, old life": moved(state, "fenced", "late"),
-  "report, old attempt": same("fenced"),
-  "release, old attempt": same("fenced"),
-  "probed committed, old attempt": same("fenced"),
-});
-
-/** Of attempts that were granted; which of them may report is judged before. */
-const takesReports = (state: KeyRecord["state"]) => ({
-  "tell an effect": moved(state, "done", "effect"),
-  "tell an effect, old attempt": moved(state, "done", "effect"),
-  "tell nothing new": same("done"),
-  "tell an effect, attempt to come": same("fenced"),
-});
-
-const takesNoReports = {
-  "tell an effect": same("fenced"),
-  "tell an effect, old attempt": same("fenced"),
-  "tell nothing new": same("fenced"),
-  "tell an effect, attempt to come": same("fenced"),
-};
+import {
+  acknowledged,
+  endsAndGrantsAnyone,
+  fencesOldTokens,
+  grantsAnyone,
+  grantsSameRequest,
+  moved,
+  nothingToAcknowledge,
+  nothingToObserve,
+  nothingToResolve,
+  objects,
+  observesRefusals,
+  probeTellsNothing,
+  type Row,
+  SAY_NO,
+  SAY_YES,
+  same,
+  takesNoReports,
+  takesReports,
+} from "./step-cells.ts";
+import { EVENT_NAMES, type StateName } from "./step-table.ts";
 
 const absent: Row = {
+  ...nothingToObserve,
   ...takesNoReports,
   ...fencesOldTokens("absent"),
   ...nothingToResolve,
@@ -135,6 +45,8 @@ const absent: Row = {
 };
 
 const running: Row = {
+  ...observesRefusals("in-flight"),
+  "observe a twin in flight": moved("in-flight", "done", "observed"),
   ...takesReports("in-flight"),
   ...fencesOldTokens("in-flight"),
   ...nothingToResolve,
@@ -168,6 +80,12 @@ const notesWords = (...adds: EntryType[]) => ({
 
 /** Whatever comes first finds the outcome unknown, but for the truth itself. */
 const lapsed: Row = {
+  // It was seen before anybody noticed that the lease is over.
+  "observe a twin in flight": moved("unknown", "done", "observed", "unknown"),
+  "observe a replay": moved("unknown", "done", "unknown"),
+  "observe a doubt": moved("unknown", "done", "unknown"),
+  "observe a refusal": moved("unknown", "done", "observed", "unknown"),
+  "observe two of all": moved("unknown", "done", "observed", "observed", "unknown"),
   "tell an effect": moved("unknown", "done", "unknown", "effect"),
   "tell an effect, old attempt": moved("unknown", "done", "unknown", "effect"),
   "tell nothing new": moved("unknown", "done", "unknown"),
@@ -207,6 +125,8 @@ const lapsed: Row = {
 };
 
 const unknown: Row = {
+  ...observesRefusals("unknown"),
+  "observe a doubt": moved("unknown", "done", "observed"),
   ...takesReports("unknown"),
   ...fencesOldTokens("unknown"),
   ...acknowledged("unknown"),
@@ -258,6 +178,8 @@ const unasked: Row = {
 };
 
 const settled: Row = {
+  ...observesRefusals("settled"),
+  "observe a replay": moved("settled", "done", "observed"),
   ...takesReports("settled"),
   ...fencesOldTokens("settled"),
   ...objects("settled", ...SAY_NO, "resolve, B says another answer"),
@@ -281,6 +203,7 @@ const settled: Row = {
 const expired: Row = { ...settled, begin: same("expired"), "begin, same nonce": same("expired") };
 
 const released: Row = {
+  ...observesRefusals("released"),
   ...takesReports("released"),
   ...fencesOldTokens("released"),
   ...objects("released", ...SAY_YES),
@@ -305,7 +228,12 @@ function closed(row: Row): Row {
     event,
     row[event].adds.some(isRemark) ? same(row[event].answer) : row[event],
   ]);
-  return { ...(Object.fromEntries(quiet) as Row), ...takesNoReports, ...endsAndGrantsAnyone };
+  return {
+    ...(Object.fromEntries(quiet) as Row),
+    ...takesNoReports,
+    ...nothingToObserve,
+    ...endsAndGrantsAnyone,
+  };
 }
 
 /** Nothing left to tell: the next tick wipes the record. */

@@ -5,7 +5,8 @@
 import { describe, expect, it } from "vitest";
 import type { KeyRecord, LiveRecord } from "../../src/core/record.ts";
 import { step } from "../../src/core/step.ts";
-import { type Cell, TABLE } from "./step-rows.ts";
+import type { Cell } from "./step-cells.ts";
+import { TABLE } from "./step-rows.ts";
 import {
   apply,
   EVENT_NAMES,

@@ -38,7 +38,7 @@ const PHASES: readonly string[] = [
   "compensated",
 ] satisfies readonly EffectPhase[];
 /** Capabilities under which the gateway itself tells what it does. */
-const OWN: readonly string[] = ["origin.request", "ledger.prune"];
+const OWN: readonly string[] = ["origin.request", "ledger.prune", "ledger.epoch"];
 
 const ID = /^[\x21-\x7e]{1,64}$/;
 const TARGET = /^[\x21-\x7e]{1,128}$/;

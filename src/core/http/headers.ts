@@ -6,7 +6,7 @@ export type Pairs = readonly (readonly [name: string, value: string])[];
 /** `field` is the lower-case name of the field that made the request unfit to forward. */
 export type OriginPairs =
   | { kind: "pairs"; pairs: Pairs }
-  | { kind: "refused"; reason: "nominated" | "control-character"; field: string };
+  | { kind: "refused"; reason: "nominated" | "control-character" | "transfer-coding"; field: string };
 
 export const ORIGINAL_REQUEST_ID = "Idempotency-Original-Request-Id";
 
@@ -138,8 +138,9 @@ export function isDecodedByRuntime(encoding: string | null): boolean {
  *
  * A value with U+FFFD is one too: the runtime puts it where bytes were not UTF-8, and different bytes would meet there.
  *
- * Refused: a `Connection` that nominates a field somebody relies on (`nominated`) and a value with a control
- * character (RFC 9110 section 5.5). `relied` adds names to the former: the fields that the route's principal
+ * Refused: a `Connection` that nominates a field somebody relies on (`nominated`), a value with a control
+ * character (RFC 9110 section 5.5), and a transfer coding that nobody has undone (RFC 9112 section 6.1: any but `chunked`), whose
+ * field would end here while the bytes stay coded. `relied` adds names to the former: the fields that the route's principal
  * and fingerprint use.
  */
 export function pairsForOrigin(pairs: Pairs, keyHeader: string, relied: readonly string[] = []): OriginPairs {
@@ -153,6 +154,8 @@ export function pairsForOrigin(pairs: Pairs, keyHeader: string, relied: readonly
   for (const pair of pairs) {
     const field = pair[0].toLowerCase();
     if (CONTROL.test(pair[1])) return { kind: "refused", reason: "control-character", field };
+    if (field === "transfer-encoding" && !/^chunked$/i.test(pair[1]))
+      return { kind: "refused", reason: "transfer-coding", field };
     if (field === key || NOT_FORWARDED.has(field) || endsHere(field, nominated)) continue;
     kept.push(pair);
   }

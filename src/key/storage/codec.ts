@@ -5,6 +5,7 @@
 import {
   type Answer,
   type LiveRecord,
+  type Proposal,
   RECORD_VERSION,
   type Released,
   type Settled,
@@ -101,7 +102,7 @@ function isState(value: Shape): boolean {
   }
 }
 
-function isProposal(value: unknown): boolean {
+function isProposal(value: unknown): value is Proposal {
   if (!isShape(value)) return false;
   const { operators, grounds, outcome } = value;
   if (value.by !== "operators") return value.by === "nobody";
@@ -110,10 +111,15 @@ function isProposal(value: unknown): boolean {
     operators.every(isText) &&
     Array.isArray(grounds) &&
     grounds.length === operators.length &&
-    grounds.every((each) => isShape(each) && isText(each.digest)) &&
+    grounds.every(isGrounds) &&
     isShape(outcome) &&
     (outcome.kind === "not-committed" || (outcome.kind === "committed" && isText(outcome.word)))
   );
+}
+
+function isGrounds(value: unknown): boolean {
+  if (!isShape(value) || !isText(value.digest)) return false;
+  return [value.code, value.target].every((token) => token === null || isText(token));
 }
 
 function isAnswer(value: unknown): value is Answer {

@@ -4,6 +4,7 @@
  * Every change is one `transactionSync`: load, step, store, arm. Nothing is awaited in between, so no other event can come
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
+import { observe, type Seen } from "../../core/audit/observe.ts";
 import { acknowledge } from "../../core/close.ts";
 import {
   type Attempt,
@@ -12,10 +13,10 @@ import {
   type KnownEffect,
   type Word,
 } from "../../core/effect/judge.ts";
-import type { Event } from "../../core/event.ts";
+import type { Event, StepAnswer } from "../../core/event.ts";
 import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord, type Token, tokenOf } from "../../core/record.ts";
-import { alarmOf, type Step, step } from "../../core/step.ts";
+import { alarmOf, redeliveryOf, type Step, step } from "../../core/step.ts";
 import { withoutEntries } from "../../core/transition.ts";
 import { decodeEffects } from "../effects/known.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
@@ -28,7 +29,8 @@ export type Loaded = { kind: "readable"; record: KeyRecord } | { kind: "unreadab
 
 /** `failed`: storage refused; nothing was written. */
 export type Transacted =
-  | { kind: "stepped"; before: KeyRecord; step: Step }
+  /** `isMoved`: it made more of the record than an observation. `hasNoted`: what was waiting to be noted is. */
+  | { kind: "stepped"; before: KeyRecord; step: Step; isMoved: boolean; hasNoted: boolean }
   | { kind: "unreadable" }
   | { kind: "failed"; cause: unknown };
 
@@ -58,7 +60,14 @@ export type Around = {
   isRunning: (token: Token) => boolean;
   /** Whether there is a ledger to tell. */
   keepsEntries: boolean;
+  /** What was seen of the record as it is, and is not written yet. */
+  waiting: readonly Seen[];
 };
+
+/** What of an answer has to be noted along with the decision; null: nothing. */
+export type Witness = (answer: StepAnswer) => Seen | null;
+
+const NOBODY: Witness = () => null;
 
 export class KeyStore {
   readonly #storage: DurableObjectStorage;
@@ -99,8 +108,13 @@ export class KeyStore {
    * Steps the record by one event, and first by `orphan` where it shows an attempt of this object's own in flight that nobody
    * runs. `rows` are stored with a record that names them. A record that would end here is left for `wipe`.
    */
-  transact(event: Event, around: Around, rows: readonly ArrayBuffer[] = []): Transacted {
-    return this.#inTransaction(() => this.#apply(event, around, rows));
+  transact(
+    event: Event,
+    around: Around,
+    rows: readonly ArrayBuffer[] = [],
+    witness: Witness = NOBODY,
+  ): Transacted {
+    return this.#inTransaction(() => this.#apply(event, around, rows, witness));
   }
 
   /** The same without writing anything. */
@@ -108,7 +122,7 @@ export class KeyStore {
     const loaded = this.load();
     return loaded.kind === "unreadable"
       ? loaded
-      : { kind: "rehearsed", step: attend(loaded.record, event, around) };
+      : { kind: "rehearsed", step: stepAttended(loaded.record, event, around.isRunning, Date.now()) };
   }
 
   /** Judges a report by what is known of this life's effects, and tells what is new of it: both are written, or neither. */
@@ -125,7 +139,7 @@ export class KeyStore {
       if (!isCurrent && !isKnown) return { kind: "stranger" };
       const judged = judgeReport(known, attempt, report);
       if (judged.kind === "refused") return judged;
-      const done = this.#apply({ do: "tell", attempt, noted: judged.noted }, around, []);
+      const done = this.#apply({ do: "tell", attempt, noted: judged.noted }, around, [], NOBODY);
       if (done.kind !== "stepped") return done;
       if (done.step.answer.kind === "done" && judged.noted.length > 0) {
         this.#storage.kv.put(EFFECTS, judged.known);
@@ -148,11 +162,13 @@ export class KeyStore {
     }
   }
 
-  #apply(event: Event, around: Around, rows: readonly ArrayBuffer[]): Transacted {
+  #apply(event: Event, around: Around, rows: readonly ArrayBuffer[], witness: Witness): Transacted {
     const loaded = this.load();
     if (loaded.kind === "unreadable") return loaded;
     const before = loaded.record;
-    const stepped = attend(before, event, around);
+    const now = Date.now();
+    const { moved, isMoved, hasNoted } = advance(before, event, around, now);
+    const stepped = noteSeen(moved, witness(moved.answer), now);
     const isChanged = stepped.record !== before;
     const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
     if (isChanged && record.state !== "absent") {
@@ -162,10 +178,10 @@ export class KeyStore {
       }
       this.#storage.kv.put(RECORD, encodeRecord(record));
     }
-    // A key that was never used has no alarm; of one that was, an unchanged record leaves it to `healAlarm`.
+    // A key that was never used has no alarm; of one that was, a record that has not moved leaves it to `healAlarm`.
     if (before.state === "absent") this.#armed ??= null;
-    if (isChanged || this.#armed !== undefined) this.#arm(alarmOf(record));
-    return { kind: "stepped", before, step: stepped };
+    if (isMoved || this.#armed !== undefined) this.#arm(alarmOf(record));
+    return { kind: "stepped", before, step: stepped, isMoved, hasNoted };
   }
 
   readRow(index: number): ArrayBuffer | undefined {
@@ -206,7 +222,9 @@ export class KeyStore {
     } catch {
       return notBefore;
     }
-    return loaded.kind === "unreadable" ? notBefore : alarmOf(loaded.record);
+    if (loaded.kind === "unreadable") return notBefore;
+    const dues = [alarmOf(loaded.record), redeliveryOf(loaded.record)].filter((due) => due !== null);
+    return dues.length === 0 ? null : Math.min(...dues);
   }
 
   /** Ends the record, its rows and its alarm in one atomic step. */
@@ -229,14 +247,43 @@ export class KeyStore {
   }
 }
 
-function told(record: KeyRecord): KeyRecord {
-  return record.state === "absent" ? record : withoutEntries(record);
+/** What waits to be noted was seen of the record as it was: it comes first, in a row that is written anyway. */
+function advance(
+  before: KeyRecord,
+  event: Event,
+  { isRunning, waiting }: Around,
+  now: number,
+): { moved: Step; isMoved: boolean; hasNoted: boolean } {
+  if (event.do === "observe") {
+    const moved = step(before, event, now);
+    return { moved, isMoved: moved.record.state !== before.state, hasNoted: false };
+  }
+  const alone = stepAttended(before, event, isRunning, now);
+  const isMoved = alone.record !== before;
+  if (!isMoved || waiting.length === 0) return { moved: alone, isMoved, hasNoted: false };
+  const noted = observe(before, waiting, timeOf(before, now));
+  if (noted.answer.kind !== "done") return { moved: alone, isMoved, hasNoted: false };
+  return { moved: stepAttended(noted.record, event, isRunning, now), isMoved, hasNoted: true };
 }
 
-function attend(before: KeyRecord, event: Event, { isRunning }: Around): Step {
-  const now = Date.now();
-  const attended = isOrphaned(before, isRunning) ? step(before, { do: "orphan" }, now).record : before;
+function stepAttended(record: KeyRecord, event: Event, isRunning: Around["isRunning"], now: number): Step {
+  const attended = isOrphaned(record, isRunning) ? step(record, { do: "orphan" }, now).record : record;
   return step(attended, event, now);
+}
+
+/** Adds what its caller is told of a decision; where there is no room for that, the decision is not told either. */
+function noteSeen(stepped: Step, seen: Seen | null, now: number): Step {
+  if (seen === null) return stepped;
+  const { record, answer } = observe(stepped.record, [seen], timeOf(stepped.record, now));
+  return answer.kind === "done" ? { ...stepped, record } : { ...stepped, answer };
+}
+
+function timeOf(record: KeyRecord, now: number): number {
+  return record.state === "absent" ? now : Math.max(record.t, now);
+}
+
+function told(record: KeyRecord): KeyRecord {
+  return record.state === "absent" ? record : withoutEntries(record);
 }
 
 /** The object restarted while it ran this attempt: nobody will ever settle it. */

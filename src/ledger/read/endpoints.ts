@@ -4,7 +4,8 @@ import type { LedgerSink } from "../../core/policy.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import { BUNDLE_LINES } from "../bounds.ts";
 import { readBundles } from "../d1-read.ts";
-import { type LedgerObjects, listShards, shardName } from "../port.ts";
+import { type Epochs, FIRST_SHARD, listPlaces, listShards } from "../epochs.ts";
+import type { LedgerObjects } from "../port.ts";
 import { listEffects, readEffectsQuery } from "./effects.ts";
 import { MissingHash, TreeReader } from "./proofs.ts";
 import { readQuery } from "./query.ts";
@@ -15,6 +16,7 @@ const NO_STORE = { "Cache-Control": "no-store" };
 export type LedgerDesk = {
   prefix: string;
   name: string;
+  /** How many a ledger would begin with. */
   shards: number;
   sinks: readonly LedgerSink[];
   objects: LedgerObjects;
@@ -88,24 +90,39 @@ function refuseSinks({ refuse, sinks }: LedgerDesk): Response {
   return refuse(problem("unsupported", null, { sinks: sinks.join(",") }));
 }
 
-/** Without a shard: the first one's. */
+/** A ledger that has not begun has the shards that it would begin with. */
+async function readEpochs({ objects, shards }: LedgerDesk): Promise<Epochs> {
+  const epochs = await objects.getByName(FIRST_SHARD).epochs();
+  return epochs.length > 0 ? epochs : [shards];
+}
+
+/** Without a shard: the first one of the newest epoch. */
 async function answerCheckpoint(given: string | undefined, desk: LedgerDesk): Promise<Response> {
   if (desk.sinks.includes("none")) return refuseSinks(desk);
-  const shard = given === undefined ? shardName(0) : given.replace("%3A", ":").replace("%3a", ":");
-  if (!listShards(desk.shards).includes(shard)) return desk.refuse(problem("not-found"));
+  const epochs = await readEpochs(desk);
+  const newest = listPlaces(epochs)[0]?.shard ?? FIRST_SHARD;
+  const shard = given === undefined ? newest : given.replace("%3A", ":").replace("%3a", ":");
+  if (!listShards(epochs).includes(shard)) return desk.refuse(problem("not-found"));
   const { note } = await desk.objects.getByName(shard).checkpoint(shard);
   return new Response(note, { headers: { "Content-Type": "text/plain; charset=utf-8", ...NO_STORE } });
 }
 
 async function answerKey(desk: LedgerDesk): Promise<Response> {
   if (desk.sinks.includes("none")) return refuseSinks(desk);
-  const { vkey, isSelfHeld } = await desk.objects.getByName(shardName(0)).verifierKey();
-  const told = { name: desk.name, key: vkey, self_held: isSelfHeld, shards: listShards(desk.shards) };
+  const { vkey, isSelfHeld } = await desk.objects.getByName(FIRST_SHARD).verifierKey();
+  const epochs = await readEpochs(desk);
+  const told = {
+    name: desk.name,
+    key: vkey,
+    self_held: isSelfHeld,
+    epochs: epochs.map((shards, i) => ({ epoch: i + 1, shards })),
+    shards: listShards(epochs),
+  };
   return Response.json(told, { headers: NO_STORE });
 }
 
 async function answerEntries(url: URL, desk: LedgerDesk, database: D1Database): Promise<Response> {
-  const query = readQuery(url, listShards(desk.shards), { from: 0, limit: BUNDLE_LINES });
+  const query = readQuery(url, listShards(await readEpochs(desk)), { from: 0, limit: BUNDLE_LINES });
   if (query === null || query.limit === 0) return desk.refuse(problem("query-invalid"));
   const { shard, from } = query;
   const limit = Math.min(query.limit, LIMIT_MAX);
@@ -128,7 +145,7 @@ async function answerEntries(url: URL, desk: LedgerDesk, database: D1Database): 
 }
 
 async function answerProof(url: URL, desk: LedgerDesk, database: D1Database): Promise<Response> {
-  const query = readQuery(url, listShards(desk.shards), { index: null, size: null });
+  const query = readQuery(url, listShards(await readEpochs(desk)), { index: null, size: null });
   if (query === null || query.index >= query.size) return desk.refuse(problem("query-invalid"));
   const { shard, index, size } = query;
   const hashes = await new TreeReader(database, shard).inclusion(index, size);
@@ -136,7 +153,7 @@ async function answerProof(url: URL, desk: LedgerDesk, database: D1Database): Pr
 }
 
 async function answerConsistency(url: URL, desk: LedgerDesk, database: D1Database): Promise<Response> {
-  const query = readQuery(url, listShards(desk.shards), { from: null, to: null });
+  const query = readQuery(url, listShards(await readEpochs(desk)), { from: null, to: null });
   if (query === null || query.from === 0 || query.from > query.to) {
     return desk.refuse(problem("query-invalid"));
   }

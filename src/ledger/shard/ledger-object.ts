@@ -6,21 +6,27 @@ import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../../core/bytes.ts";
 import { EMPTY_ROOT } from "../../core/log/tree.ts";
 import { CHECKPOINT_PAUSE_MS, SINK_RETRY_MS_MAX } from "../bounds.ts";
+import type { Epochs, ShardPlace } from "../epochs.ts";
 import { checkpointText, type Signer } from "../note.ts";
+import { agreeOn, EpochDesk, keptEpochs } from "./epoch-desk.ts";
+import { OwnStream } from "./own-stream.ts";
 import type { LedgerParts } from "./parts.ts";
 import { Rounds } from "./rounds.ts";
 import { type Delivered, type Delivery, Sequencer } from "./sequencer.ts";
 import { SigningDesk } from "./signing.ts";
-import { type ShardPlace, ShardStore } from "./store.ts";
+import { ShardStore, type StreamRow } from "./store.ts";
 
-/** `misplaced`: the ledger's streams are spread over another number of shards; nothing was taken. */
-export type Appended = Delivered | { kind: "misplaced"; shards: number };
+/** `misplaced`: the ledger's streams are spread in another way; nothing was taken. */
+export type Appended = Delivered | { kind: "misplaced" };
+
+/** What belongs to one shard's name, made when the shard is first told it. */
+type Crew = { sequencer: Sequencer; own: OwnStream; epochs: EpochDesk };
 
 export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
   readonly #store = new ShardStore(this.ctx.storage);
   readonly #desk = new SigningDesk(this.#store);
   readonly #rounds = new Rounds();
-  #sequencer: Sequencer | null = null;
+  #crew: Crew | null = null;
   /** When the alarm stands; null: none. Undefined until this life of the object has asked. */
   #armed: number | null | undefined;
   #isRinging = false;
@@ -31,30 +37,51 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
   /** Takes entries of one stream. Repeating it changes nothing. Never rejects for a fault of storage. */
   async append(place: ShardPlace, delivery: Delivery): Promise<Appended> {
     const parts = await this.parts();
-    const agreed = this.#store.read("place") ?? (await this.#agreeOn(place, parts));
-    if (agreed.shards !== place.shards) {
-      parts.report("ledger-shards-changed", { shard: place.shard, from: agreed.shards, to: place.shards });
-      return { kind: "misplaced", shards: agreed.shards };
-    }
-    const appended = await this.#sequencerOf(agreed, parts).append(delivery);
+    const { sequencer, epochs } = this.#crewOf(place, parts);
+    if (!(await epochs.open(place))) return { kind: "misplaced" };
+    const appended = await sequencer.append(delivery);
     if (appended.kind === "held") await this.#arm(parts);
     return appended;
   }
 
-  /** The first shard remembers for all: a number that was changed later is never mixed with the first one. */
-  async #agreeOn(place: ShardPlace, parts: LedgerParts): Promise<ShardPlace> {
-    const shards = await parts.first().agree(place.shards);
-    const agreed = { shard: place.shard, shards };
-    if (shards === place.shards) this.#store.write("place", agreed);
-    return agreed;
+  /** See `OtherShard`. */
+  async open(place: ShardPlace): Promise<void> {
+    const parts = await this.parts();
+    if (!(await this.#crewOf(place, parts).epochs.open(place))) throw new Error("no such shard");
+    await this.#arm(parts);
+  }
+
+  /** See `OtherShard`. */
+  async close(place: ShardPlace): Promise<string> {
+    const parts = await this.parts();
+    const { root } = await this.#crewOf(place, parts).epochs.close(place);
+    await this.#arm(parts);
+    return root;
+  }
+
+  /** See `OtherShard`. */
+  async headsOf(place: ShardPlace, streams: readonly string[]): Promise<StreamRow[]> {
+    return this.#crewOf(place, await this.parts()).epochs.headsOf(streams);
+  }
+
+  /** See `OtherShard`. */
+  async isEndShown(): Promise<boolean> {
+    await this.#arm(await this.parts());
+    const closed = this.#store.read("closed");
+    return closed !== null && (this.#store.read("published")?.size ?? 0) > closed.index;
   }
 
   /** See `FirstShard`. */
-  agree(shard: string, shards: number): number {
-    const kept = this.#store.read("place");
-    if (kept !== null) return kept.shards;
-    this.#store.write("place", { shard, shards });
-    return shards;
+  epochs(): Epochs {
+    return keptEpochs(this.#store);
+  }
+
+  /** See `FirstShard`. */
+  async agree(shard: string, shards: number): Promise<Epochs> {
+    const epochs = agreeOn(this.#store, shard, shards);
+    // Stopping between the two leaves an epoch that nobody goes through until the next one asks; its shards open all the same.
+    if (epochs.length > 1) await this.#arm(await this.parts());
+    return epochs;
   }
 
   /** See `FirstShard`. */
@@ -105,7 +132,7 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
       store: this.#store,
       place,
       parts,
-      sequencer: this.#sequencerOf(place, parts),
+      own: this.#crewOf(place, parts).own,
       signer: () => this.#signer(parts),
     });
   }
@@ -115,11 +142,13 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
     return this.#desk.signer(name, async () => signingKey ?? (await parts.first().ownKey()));
   }
 
-  #sequencerOf({ shard }: ShardPlace, parts: LedgerParts): Sequencer {
-    this.#sequencer ??= new Sequencer(this.#store, shard, (stream) =>
-      parts.report("ledger-fork", { shard, stream }),
-    );
-    return this.#sequencer;
+  #crewOf({ shard }: ShardPlace, parts: LedgerParts): Crew {
+    if (this.#crew !== null) return this.#crew;
+    const onFork = (stream: string): void => parts.report("ledger-fork", { shard, stream });
+    const sequencer = new Sequencer(this.#store, shard, parts.other.headsOf, onFork);
+    const own = new OwnStream(this.#store, shard, sequencer);
+    this.#crew = { sequencer, own, epochs: new EpochDesk(this.#store, own, parts) };
+    return this.#crew;
   }
 
   /** Arms the alarm for what is due. One that stands earlier is left: it looks again when it rings. */

@@ -1,3 +1,6 @@
+import type { Epochs, ShardPlace } from "../epochs.ts";
+import type { StreamRow } from "./store.ts";
+
 /** What a shard is given. */
 export type LedgerParts = {
   /** Key name and beginning of the origin line. */
@@ -17,11 +20,26 @@ export type LedgerParts = {
   report: (event: string, members: Record<string, string | number>) => void;
   /** The shard that keeps what is one for the whole ledger. */
   first: () => FirstShard;
+  other: OtherShard;
 };
 
 /** Made again, each gives the same. */
 export type FirstShard = {
-  /** The number of shards that this ledger began with: the one it is told first. */
-  agree: (shards: number) => Promise<number>;
+  /** The epochs there are. */
+  epochs: () => Promise<Epochs>;
+  /** Opens an epoch of so many shards unless the newest has as many or more; gives the epochs there are then. */
+  agree: (shards: number) => Promise<Epochs>;
   ownKey: () => Promise<Uint8Array>;
+};
+
+/** What a shard asks of others. Made again, each gives the same. */
+export type OtherShard = {
+  /** Opens a shard of the newest epoch, which closes the one before it. */
+  open: (place: ShardPlace) => Promise<void>;
+  /** From then on it takes no key's entry. Gives the root over all it has, in hex. */
+  close: (place: ShardPlace) => Promise<string>;
+  /** Of a closed shard: where streams are, as far as it or those before it know them. */
+  headsOf: (place: ShardPlace, streams: readonly string[]) => Promise<readonly StreamRow[]>;
+  /** True when everything up to its end is published. */
+  isEndShown: (place: ShardPlace) => Promise<boolean>;
 };

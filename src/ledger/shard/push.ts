@@ -4,6 +4,7 @@
  */
 import { encodeUtf8, sha256Hex, toHex } from "../../core/bytes.ts";
 import { BUNDLE_LINES, SINK_RETRY_MS, SINK_RETRY_MS_MAX, WEBHOOK_TIMEOUT_MS } from "../bounds.ts";
+import { readEvents } from "./events.ts";
 import type { Push, ShardStore } from "./store.ts";
 
 /** Gives the first line that the sink did not get because it was none for a while; null: it got all. */
@@ -44,13 +45,15 @@ export async function pushLines(
   const state = store.read("webhook") ?? START;
   if (state.cursor >= size || state.notBefore > now) return { kind: "idle", skipped: null };
   const cursor = oldestFrom(store, state.cursor);
-  const to = state.to > cursor ? state.to : Math.min(cursor + BUNDLE_LINES, size);
-  const { lines } = store.readStaged(cursor, to);
+  const isFixed = state.to > cursor;
+  const most = isFixed ? state.to : Math.min(cursor + BUNDLE_LINES, size);
+  const { lines, events } = readEvents(store.readStaged(cursor, most).lines, isFixed);
+  const to = cursor + lines.length;
   const body = lines.map((line) => `${line}\n`).join("");
   const begun = { ...state, to, tries: state.tries + 1, notBefore: now + pauseAfter(state.tries) };
   // Fixed before it is sent: where the receiver's word is lost, the same bytes go again under the same sequence.
   store.write("webhook", begun);
-  if (!(await deliver(receiver, begun, body))) return { kind: "refused", skipped: null };
+  if (!(await deliver(receiver, begun, { events, body }))) return { kind: "refused", skipped: null };
   store.write("webhook", {
     cursor: to,
     to,
@@ -72,9 +75,15 @@ export function pauseAfter(tries: number): number {
   return Math.min(SINK_RETRY_MS * 2 ** Math.min(tries, 20), SINK_RETRY_MS_MAX);
 }
 
-async function deliver({ shard, url, key, send }: Receiver, push: Push, body: string): Promise<boolean> {
+type Message = { events: string; body: string };
+
+async function deliver(
+  { shard, url, key, send }: Receiver,
+  push: Push,
+  { events, body }: Message,
+): Promise<boolean> {
   const sequence = String(push.sequence);
-  const signed = ["oncegate-webhook-v1", shard, sequence, push.previous, body].join("\n");
+  const signed = ["oncegate-webhook-v1", shard, sequence, push.previous, events, body].join("\n");
   const mac = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const signature = new Uint8Array(await crypto.subtle.sign("HMAC", mac, encodeUtf8(signed)));
   try {
@@ -85,6 +94,7 @@ async function deliver({ shard, url, key, send }: Receiver, push: Push, body: st
         "Ledger-Shard": shard,
         "Ledger-Sequence": sequence,
         "Ledger-Previous": push.previous,
+        ...(events === "" ? {} : { "Ledger-Events": events }),
         "Ledger-Signature": `v1=${toHex(signature)}`,
       },
       body,

@@ -1,18 +1,28 @@
 /** When a shard's alarm has to ring, and what its round does then: every sink by itself, none in another's way. */
-import { BUNDLE_LINES, CHECKPOINT_PAUSE_MS, PUBLISH_PAUSE_MS, SINK_STUCK_MS } from "../bounds.ts";
+import {
+  BUNDLE_LINES,
+  CHECKPOINT_PAUSE_MS,
+  D1_TIMEOUT_MS,
+  PUBLISH_PAUSE_MS,
+  SINK_RETRY_MS_MAX,
+  SINK_STUCK_MS,
+} from "../bounds.ts";
+import type { ShardPlace } from "../epochs.ts";
 import { TreeReader } from "../read/proofs.ts";
+import { withinTime } from "../time.ts";
+import { isOpening, openShards } from "./epoch-desk.ts";
+import type { OwnStream } from "./own-stream.ts";
 import type { LedgerParts } from "./parts.ts";
 import { prune } from "./pruner.ts";
 import { type Publishing, publish } from "./publisher.ts";
 import { pauseAfter, printLines, pushLines } from "./push.ts";
-import type { Sequencer } from "./sequencer.ts";
-import type { Prune, ShardPlace, ShardStore } from "./store.ts";
+import type { Prune, ShardStore } from "./store.ts";
 
 export type Round = {
   store: ShardStore;
   place: ShardPlace;
   parts: LedgerParts;
-  sequencer: Sequencer;
+  own: OwnStream;
   signer: Publishing["signer"];
 };
 
@@ -21,6 +31,8 @@ export class Rounds {
   #failures = 0;
   #publishFrom = 0;
   #pruneFrom = 0;
+  #openFrom = 0;
+  #isBeforeShown = false;
 
   /** When the next round is due; null: nothing is left to do. */
   due(store: ShardStore, parts: LedgerParts, now: number): number | null {
@@ -35,6 +47,7 @@ export class Rounds {
       backlog > 0 ? Math.max(pace, this.#publishFrom) : null,
       isPushing ? Math.max(push === null || push.tries > 0 ? 0 : pace, push?.notBefore ?? pace) : null,
       isPrinting ? pace : null,
+      isOpening(store) ? this.#openFrom : null,
       parts.database === null ? null : this.#pruneDue(store.read("prune"), published?.size ?? 0),
     ].filter((due) => due !== null);
     return dues.length === 0 ? null : Math.max(now, Math.min(...dues));
@@ -66,6 +79,7 @@ export class Rounds {
       this.#publish(round, (index) => report("d1", index)),
     ]);
     await this.#prune(round);
+    await this.#open(round);
     store.dropStaged(neededFrom(store, parts));
   }
 
@@ -80,11 +94,16 @@ export class Rounds {
     }
   }
 
-  async #publish({ store, place, parts, signer }: Round, onHole: (index: number) => void): Promise<void> {
+  async #publish(round: Round, onHole: (index: number) => void): Promise<void> {
     if (Date.now() < this.#publishFrom) return;
+    const { store, place, parts, signer } = round;
     const origin = `${parts.name}/${place.shard}`;
     const { database, allEffects } = parts;
     try {
+      if (!(await this.#isPublishable(round))) {
+        this.#publishFrom = Date.now() + PUBLISH_PAUSE_MS;
+        return;
+      }
       const done = await publish(store, { shard: place.shard, origin, signer, database, allEffects, onHole });
       this.#failures = 0;
       this.#publishFrom = done.kind === "differs" ? Date.now() + SINK_STUCK_MS : 0;
@@ -99,7 +118,33 @@ export class Rounds {
     }
   }
 
-  async #prune({ store, place, parts, sequencer }: Round): Promise<void> {
+  /**
+   * A shard shows nothing before the end of the one before it is shown: whoever reads both finds a whole history, and rows of effects hear of
+   * their entries in order.
+   */
+  async #isPublishable({ store, parts }: Round): Promise<boolean> {
+    const before = store.read("before");
+    if (before === null || this.#isBeforeShown) return true;
+    if (
+      store.read("published") === null &&
+      !(await withinTime(parts.other.isEndShown(before), D1_TIMEOUT_MS))
+    )
+      return false;
+    this.#isBeforeShown = true;
+    return true;
+  }
+
+  async #open({ store, parts }: Round): Promise<void> {
+    if (!isOpening(store) || Date.now() < this.#openFrom) return;
+    try {
+      await openShards(store, (place) => withinTime(parts.other.open(place), D1_TIMEOUT_MS));
+    } catch (error) {
+      this.#openFrom = Date.now() + SINK_RETRY_MS_MAX;
+      parts.report("ledger-opening-failed", { error: nameOf(error) });
+    }
+  }
+
+  async #prune({ store, place, parts, own }: Round): Promise<void> {
     const { database, retentionMs, report } = parts;
     if (database === null || store.readLog().size === 0 || Date.now() < this.#pruneFrom) return;
     const { shard } = place;
@@ -110,7 +155,7 @@ export class Rounds {
           shard,
           retentionMs,
           database,
-          append: (delivery) => sequencer.append(delivery),
+          own,
           rootAt: (size) => new TreeReader(database, shard).root(size),
           onPruned: (members) => report("ledger-pruned", { shard, ...members }),
         },

@@ -3,6 +3,7 @@
  * of the ledger objects' storage keys and tables. Every change is one transaction.
  */
 import { EMPTY_FRONTIER, type Frontier, type Hash } from "../../core/log/tree.ts";
+import type { Epochs, ShardPlace } from "../epochs.ts";
 
 /** What the log knows of a stream. `last` is the index of its newest entry. A frozen stream takes nothing more. */
 export type StreamRow = {
@@ -40,8 +41,17 @@ export type StagedLines = {
   operations: readonly (string | null)[];
 };
 
-/** A shard's name, `epoch:number`, and how many there are. */
-export type ShardPlace = { shard: string; shards: number };
+/** How a log ended. `index` of the entry that says so, `root` over everything up to it, in hex. */
+export type Closed = { index: number; root: string };
+
+/** `opened`: so many shards of the newest epoch have been opened. */
+export type KeptEpochs = { shards: Epochs; opened: number };
+
+/** What is stored along with a batch. */
+export type Mark =
+  | { kind: "none" }
+  | { kind: "opens"; place: ShardPlace; before: ShardPlace }
+  | { kind: "closes"; closed: Closed };
 
 /** One commit of the log. */
 export type Batch = {
@@ -49,6 +59,7 @@ export type Batch = {
   to: Frontier;
   placed: readonly PlacedLine[];
   streams: readonly StreamRow[];
+  mark: Mark;
 };
 
 const LOG = "log";
@@ -80,14 +91,15 @@ export class ShardStore {
   }
 
   /**
-   * Puts a batch behind the log: lines, head and streams in one transaction. Stopping before it leaves nothing of the batch,
+   * Puts a batch behind the log: lines, head, streams and mark in one transaction. Stopping before it leaves nothing of the batch,
    * stopping behind it leaves all; a sender that hears nothing sends again, and is told from `streams` what is held.
    */
-  commit({ from, to, placed, streams }: Batch): void {
+  commit({ from, to, placed, streams, mark }: Batch): void {
     this.#storage.transactionSync(() => {
       if (this.readLog().size !== from.size) throw new Error("the log has moved");
       this.#makeTables();
       for (const row of streams) this.#writeStream(row);
+      this.#writeMark(mark);
       if (placed.length === 0) return;
       const body = placed.map(({ line }) => `${line}\n`).join("");
       const leaves = new Uint8Array(placed.length * HASH_BYTES);
@@ -102,6 +114,13 @@ export class ShardStore {
       );
       this.#storage.kv.put<StoredLog>(LOG, { v: 1, size: to.size, hashes: to.hashes });
     });
+  }
+
+  #writeMark(mark: Mark): void {
+    if (mark.kind === "closes") this.write("closed", mark.closed);
+    if (mark.kind !== "opens") return;
+    this.write("before", mark.before);
+    this.write("place", mark.place);
   }
 
   #writeStream({ stream, seq, hash, state, last }: StreamRow): void {
@@ -200,8 +219,14 @@ export class ShardStore {
 
 /** Single values, by name. */
 type Values = {
-  /** Which shard this is, and over how many the ledger's streams are spread. */
+  /** Which shard this is. There as soon as it takes entries. */
   place: ShardPlace;
+  /** The shard whose streams go on in this one; none in the first epoch. */
+  before: ShardPlace;
+  /** There once no key's entry is taken any more. */
+  closed: Closed;
+  /** In the first shard only. */
+  epochs: KeptEpochs;
   /** The private key the ledger made for itself, in PKCS #8; in one shard only. */
   signing: Uint8Array;
   /** The newest signed checkpoint. */

@@ -99,10 +99,7 @@ export function readDatabase(database) {
   }
   return {
     key: async () => null,
-    shards: async () =>
-      rows(SHARDS)
-        .map(({ shard }) => String(shard))
-        .sort(),
+    shards: async () => rows(SHARDS).map(({ shard }) => String(shard)),
     checkpoints: (shard) => pages(CHECKPOINTS, shard, readNote, ({ row }) => row.size),
     parts: (shard) => pages(PARTS, shard, readPart, ({ first }) => first),
     prunes: (shard) => pages(PRUNES, shard, readPrune, ({ until }) => until),

@@ -27,16 +27,20 @@ export async function openUrl(address, token) {
   ) {
     throw new Unreadable("the gateway does not say which ledger it keeps");
   }
+  /** @type {Map<string, string> | null} */
+  let notes = null;
   return {
     key: async () => ({ vkey: key, isSelfHeld: self_held === true }),
-    shards: async () => [...shards].sort(),
+    shards: async () => shards,
     checkpoints: async function* (shard) {
-      const note = await asker.askBytes(`ledger/checkpoint/${shard}`);
-      yield/** @type {StoredNote} */ ({ note: note.toString("utf8"), row: null });
+      notes ??= await readNotes(asker, shards);
+      yield/** @type {StoredNote} */ ({ note: notes.get(shard) ?? "", row: null });
     },
-    parts: async function* (shard) {
-      for (let from = 0; ; ) {
-        const lines = await asker.askBytes("ledger/entries", { shard, from, limit: ENTRIES_PER_PAGE });
+    parts: async function* (shard, size) {
+      // What has come since belongs to a later view of the ledger.
+      for (let from = 0; size === null || from < size; ) {
+        const limit = Math.min(ENTRIES_PER_PAGE, size === null ? ENTRIES_PER_PAGE : size - from);
+        const lines = await asker.askBytes("ledger/entries", { shard, from, limit });
         if (lines.length === 0) return;
         const part = readPage(lines, from);
         yield part;
@@ -49,6 +53,20 @@ export async function openUrl(address, token) {
     effects: () => null,
     close: async () => {},
   };
+}
+
+/**
+ * All checkpoints before any entry, those of the newest epoch first: whatever a shard shows, the one before it has shown its end by then.
+ * @param {Asker} asker
+ * @param {string[]} shards Oldest epoch first.
+ */
+async function readNotes(asker, shards) {
+  /** @type {Map<string, string>} */
+  const notes = new Map();
+  for (const shard of shards.toReversed()) {
+    notes.set(shard, (await asker.askBytes(`ledger/checkpoint/${shard}`)).toString("utf8"));
+  }
+  return notes;
 }
 
 class Asker {

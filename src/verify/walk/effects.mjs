@@ -19,7 +19,7 @@ const NEXT = /** @type {Record<string, string[]>} */ ({
 
 /** Current attempts stand in the table of streams; what is told of others, and of effects that origins report, is kept here. */
 export class EffectCheck {
-  /** @type {Map<string, { told: number, version: number }>} */
+  /** @type {Map<string, { told: number, version: number, home: number }>} `home`: number of the shard of the last entry. */
   #others = new Map();
 
   /**
@@ -27,25 +27,31 @@ export class EffectCheck {
    * @param {StreamTable} row
    * @param {Line} line
    * @param {boolean} isKnown
+   * @param {number} home Number of the shard.
    * @returns {string | null} Why a reported effect can't have gone on like this, null when it can.
    */
-  take(row, line, isKnown) {
+  take(row, line, isKnown, home) {
     if (!isKnown) row.isPartial = true;
     const { type, stream, effectId, seq, phase } = line;
-    if (effectId === undefined || type === "purged") return null;
-    if (isReport(type)) return this.#takeReport(row, line, effectId);
+    if (effectId === undefined || type === "purged" || type === "observed") return null;
+    if (isReport(type)) return this.#takeReport(row, line, effectId, home);
     const told = STATES.indexOf(phase ?? (type === "unknown" ? "unknown" : ""));
     if (type === "granted") {
-      if (row.told > 0) this.#others.set(`${stream} ${row.effect}`, { told: row.told, version: row.version });
+      if (row.told > 0) {
+        const { told: earlier, version, home: there } = row;
+        this.#others.set(`${stream} ${row.effect}`, { told: earlier, version, home: there });
+      }
       row.told = told;
       row.version = seq;
+      row.home = home;
     } else if (row.told > 0 && row.isKept("effect", effectId)) {
       row.told = told > 0 ? told : row.told;
       row.version = seq;
+      row.home = home;
     } else {
       const id = idOf(stream, effectId);
       const earlier = this.#others.get(id);
-      this.#others.set(id, { told: told > 0 ? told : (earlier?.told ?? INTENT), version: seq });
+      this.#others.set(id, { told: told > 0 ? told : (earlier?.told ?? INTENT), version: seq, home });
     }
     return null;
   }
@@ -54,15 +60,16 @@ export class EffectCheck {
    * @param {StreamTable} row
    * @param {Line} line
    * @param {string} effectId
+   * @param {number} home
    * @returns {string | null}
    */
-  #takeReport(row, { type, stream, seq, phase = "" }, effectId) {
+  #takeReport(row, { type, stream, seq, phase = "" }, effectId, home) {
     const id = idOf(stream, effectId, true);
     const earlier = this.#others.get(id);
     const before = STATES[earlier?.told ?? 0] ?? "";
     const isNews = type === REPORT;
     const told = isNews ? STATES.indexOf(phase) : (earlier?.told ?? INTENT);
-    this.#others.set(id, { told, version: seq });
+    this.#others.set(id, { told, version: seq, home });
     // What was told of it before may be pruned.
     if (row.isPartial && earlier === undefined) return null;
     if (!isNews) return earlier === undefined ? "a report contradicts what was never reported" : null;
@@ -108,7 +115,9 @@ export class EffectCheck {
     const isCurrent = !isReported && streams.told > 0 && streams.isKept("effect", effectId);
     const known = isCurrent ? streams : this.#others.get(idOf(stream, effectId, isReported));
     const index = streams.index;
-    const home = shards[streams.shard]?.shard ?? shard;
+    const home = shards[known?.home ?? streams.shard]?.shard ?? shard;
+    // What a later shard said of it may be pruned there, while the end of an earlier one stays.
+    if (home !== shard && (report?.first ?? 0) > 0 && version > (known?.version ?? 0)) return null;
     if (known === undefined)
       return { class: "effect", shard: home, index, detail: "a row for an effect that no entry tells of" };
     const isSame = STATES[known.told] === state && known.version === version && home === shard;

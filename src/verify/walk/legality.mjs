@@ -6,7 +6,7 @@
  *                 │   └─▶ unknown ─▶ settled, released, or (where repeats are harmless) granted n+1
  *                 └─▶ released ─▶ granted n+1, or purged
  *
- * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`: they change nothing.
+ * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`, what a caller was told is `observed`: they change nothing.
  */
 
 import { hashBytes } from "../tree.mjs";
@@ -20,15 +20,20 @@ const UNKNOWN = 2;
 const SETTLED = 3;
 const RELEASED = 4;
 const PURGED = 5;
-/** A shard's own stream, which tells what was pruned and nothing else. */
+/** A shard's own stream, which tells how it began and ended, what was pruned, and nothing else. */
 const OWN = 6;
 /** The stream's first entries are pruned, and those since don't tell what state it is in. */
 const ANY = 7;
 const STATE_NAMES = ["new", "in-flight", "unknown", "settled", "released", "purged", "a shard's own entries"];
 
+/** What an executor's entry says that ends an unknown outcome; probes and operators end no others. */
+const RESOLVED = "resolved";
+
 const DISPATCH = "origin.request";
-const PRUNE = "prune";
 const PRUNING = "ledger.prune";
+const SPLITTING = "ledger.epoch";
+/** What a shard tells of itself, and as which capability. @type {Record<string, string>} */
+const OWN_TYPES = { prune: PRUNING, opened: SPLITTING, closed: SPLITTING };
 const REASONS = [
   "timeout",
   "connection-lost",
@@ -48,6 +53,17 @@ const EVIDENCE_BY = /** @type {Record<string, string[]>} */ ({
 
 /** Why an operator says what he says: a reason, a reference, and a digest of both. */
 const GROUNDS = ["code", "target", "digest"];
+/** What callers can be told without a change, and in which state; null: in any that lives. */
+const SEEN_IN = /** @type {Record<string, number | null>} */ ({
+  replayed: SETTLED,
+  "answer-not-kept": SETTLED,
+  "key-expired": SETTLED,
+  "in-flight": IN_FLIGHT,
+  "outcome-unknown": UNKNOWN,
+  "key-reused": null,
+  "not-authorized": null,
+  "store-unavailable": null,
+});
 
 const LIVE = [IN_FLIGHT, UNKNOWN, SETTLED, RELEASED];
 /** What an origin says of effects of its own: they have a capability that is not a dispatch's, and any phase. */
@@ -96,6 +112,7 @@ const TYPES = {
     may: ["answerDigest", "actor", ...GROUNDS],
   },
   proposed: { from: [UNKNOWN], to: null, phase: undefined, must: ["actor"], may: GROUNDS },
+  observed: { from: LIVE, to: null, phase: undefined, must: ["code"], may: [] },
   purged: { from: [SETTLED, RELEASED], to: PURGED, phase: undefined, must: [], may: [] },
   effect: REPORT,
   "effect-contradiction": REPORT,
@@ -121,7 +138,8 @@ const OPTIONAL = /** @type {const} */ ([
  * @returns {string | null} Why it is illegal, null when it is not.
  */
 export function judgeLine(row, line, isKnown) {
-  if (line.type === PRUNE) return judgePrune(row, line, isKnown);
+  const own = OWN_TYPES[line.type];
+  if (own !== undefined) return judgeOwn(row, line, own, isKnown);
   const type = TYPES[line.type];
   if (type === undefined) return "no entry has this type";
   const isBlind = !isKnown || row.state === ANY;
@@ -143,15 +161,16 @@ export function judgeLine(row, line, isKnown) {
 /**
  * @param {StreamTable} row
  * @param {Line} line
+ * @param {string} capability
  * @param {boolean} isKnown
  */
-function judgePrune(row, line, isKnown) {
+function judgeOwn(row, line, capability, isKnown) {
   const isOwn = row.state === NEW || row.state === OWN || !isKnown;
   row.state = OWN;
   if (!isOwn || line.stream !== ownStream(line.shard))
-    return "a prune entry outside of its shard's own stream";
-  if (line.capability !== PRUNING || line.actor !== "ledger") return "a prune entry that is not the ledger's";
-  if (line.effectId !== undefined || line.attempt !== undefined) return "a prune entry with an effect";
+    return `${line.type} outside of its shard's own stream`;
+  if (line.capability !== capability || line.actor !== "ledger") return `${line.type} is not the ledger's`;
+  if (line.effectId !== undefined || line.attempt !== undefined) return `${line.type} with an effect`;
   return null;
 }
 
@@ -170,7 +189,7 @@ function ownStream(shard) {
 function judgeMembers(line, { phase, must, may }) {
   if (line.effectId === undefined || line.attempt === undefined) return `${line.type} names no attempt`;
   if (phase === "any") {
-    const isOwn = line.capability === undefined || [DISPATCH, PRUNING].includes(line.capability);
+    const isOwn = line.capability === undefined || [DISPATCH, PRUNING, SPLITTING].includes(line.capability);
     if (isOwn || line.phase === undefined) return `${line.type} is not of an effect that was reported`;
   } else if (line.capability !== DISPATCH) return `${line.type} is not of a dispatch`;
   else if (line.phase !== phase) return `${line.type} tells a phase that is not its own`;
@@ -179,9 +198,21 @@ function judgeMembers(line, { phase, must, may }) {
     if (!isThere && must.includes(name)) return `${line.type} has no ${name}`;
     if (isThere && !must.includes(name) && !may.includes(name)) return `${line.type} has a ${name}`;
   }
-  return line.type === "unknown" && !REASONS.includes(line.code ?? "")
-    ? "no outcome is unknown for this reason"
+  if (line.type === "unknown" && !REASONS.includes(line.code ?? ""))
+    return "no outcome is unknown for this reason";
+  return line.type === "observed" && !Object.hasOwn(SEEN_IN, line.code ?? "")
+    ? "nobody is told this of a key"
     : null;
+}
+
+/** @param {Line} line */
+function isBare({ target, digest }) {
+  return target === undefined && digest === undefined;
+}
+
+/** @param {Line} line */
+function isEnd({ type }) {
+  return type === "settled" || type === "released";
 }
 
 /**
@@ -206,7 +237,15 @@ function judgeMove(row, line, { from }) {
   if (TYPES[line.type] === REPORT) {
     return (line.attempt ?? 0) > row.attempt ? `${line.type} of an attempt that was not granted` : null;
   }
+  const seenIn = line.type === "observed" ? (SEEN_IN[line.code ?? ""] ?? state) : state;
+  if (seenIn !== state) return `${line.code} can't have been told ${where}`;
   const isCurrent = line.attempt === row.attempt && row.isKept("effect", line.effectId ?? "");
+  const isExecutors = line.actor === "executor" && isEnd(line);
+  if (isExecutors && (line.code === RESOLVED) !== (state === UNKNOWN)) {
+    return state === UNKNOWN
+      ? `${line.type} does not say what it resolves`
+      : `${line.type} resolves no doubt`;
+  }
   if (line.type === "late") return isCurrent ? "the current attempt can't be late" : null;
   return isCurrent ? null : `${line.type} is not of the current attempt`;
 }
@@ -226,7 +265,9 @@ function judgeActor(row, line, isBlind) {
   if (allowed === undefined) return `${line.type} by an actor that can't`;
   if (line.evidence !== undefined && !allowed.includes(line.evidence))
     return "evidence that its actor can't have";
-  if (hasGrounds && kind !== "operator") return "grounds that only operators give";
+  const isResolving = kind === "executor" && line.code === RESOLVED;
+  if (kind !== "operator" && hasGrounds && !(isResolving && isBare(line)))
+    return "grounds that only operators give";
   if (line.type === "contradiction")
     return kind === "operator" ? null : "only operators contradict in their own name";
   if (line.type === "proposed") return kind === "operator" ? null : "only operators propose";

@@ -7,6 +7,7 @@ import { readLine, streamText } from "./line.mjs";
 
 /** @import { Bracket } from "./bracket.mjs" */
 /** @import { EffectCheck } from "./effects.mjs" */
+/** @import { EpochCheck } from "./epochs.mjs" */
 /** @import { PruneCheck } from "./prunes.mjs" */
 /** @import { StreamTable } from "./streams.mjs" */
 /** @import { Line } from "../types.ts" */
@@ -18,7 +19,7 @@ export class LineCheck {
   #prunes;
 
   /**
-   * @param {{ shard: string, number: number, streams: StreamTable, effects: EffectCheck }} task
+   * @param {{ shard: string, number: number, streams: StreamTable, effects: EffectCheck, epochs: EpochCheck }} task
    * @param {PruneCheck} prunes
    */
   constructor(task, prunes) {
@@ -34,7 +35,7 @@ export class LineCheck {
    * @param {Bracket} bracket
    */
   take(bytes, index, isPruned, bracket) {
-    const { shard, streams, number, effects } = this.#task;
+    const { shard, streams, number, effects, epochs } = this.#task;
     const read = readLine(bytes);
     if (read.kind === "refused") return bracket.suspect("encoding", index, read.why);
     const { line } = read;
@@ -42,12 +43,15 @@ export class LineCheck {
       return bracket.suspect("place", index, "the entry says it stands elsewhere");
     }
     const wasSeen = streams.find(line.stream);
-    const isKnown = wasSeen || line.seq === 1 || !isPruned;
-    if (wasSeen && streams.shard !== number) {
+    const isElsewhere = wasSeen && streams.shard !== number;
+    if (isElsewhere && !epochs.mayGoOn(streams.shard, shard)) {
       bracket.suspect("chain", index, "the stream has entries in another shard");
     }
+    const isKnown = !this.#isBehindPruned(line, wasSeen, isPruned);
     if (isKnown) this.#chain(bytes, line, wasSeen, bracket);
-    const untold = effects.take(streams, line, isKnown);
+    const misplaced = epochs.take(line);
+    if (misplaced !== null) bracket.suspect("epoch", index, misplaced);
+    const untold = effects.take(streams, line, isKnown, number);
     const why = judgeLine(streams, line, isKnown) ?? untold ?? this.#prunes.take(line);
     if (why !== null) bracket.suspect("legality", index, why);
     streams.seq = line.seq;
@@ -57,22 +61,36 @@ export class LineCheck {
   }
 
   /**
+   * True when entries of the line's stream that came before it may be pruned.
+   * @param {Line} line
+   * @param {boolean} wasSeen
+   * @param {boolean} isPruned
+   */
+  #isBehindPruned({ seq, shard }, wasSeen, isPruned) {
+    const { streams, number, epochs } = this.#task;
+    if (!wasSeen) return seq > 1 && (isPruned || epochs.isPrunedBetween(shard, null));
+    if (streams.shard === number || seq <= streams.seq + 1) return false;
+    return isPruned || epochs.isPrunedBetween(shard, streams.shard);
+  }
+
+  /**
    * @param {Buffer} bytes
    * @param {Line} line
    * @param {boolean} wasSeen
    * @param {Bracket} bracket
    */
   #chain(bytes, line, wasSeen, bracket) {
-    const { streams } = this.#task;
+    const { streams, number } = this.#task;
+    const isHere = wasSeen && streams.shard === number;
     const seq = wasSeen ? streams.seq + 1 : 1;
     const prev = wasSeen ? streams.head : STREAM_START;
     if (line.seq !== seq) {
       bracket.suspect("chain", line.index, `entry ${line.seq} of its stream, where ${seq} is next`);
     } else if (line.prev !== prev) {
       bracket.suspect("chain", line.index, "its prev is not the hash of the entry before it in its stream");
-      const before = wasSeen ? streams.index : -1;
+      const before = isHere ? streams.index : -1;
       bracket.repairs.push({ index: line.index, before, leaf: leafWith(bytes, line, prev) });
-    } else if (wasSeen) {
+    } else if (isHere) {
       bracket.vouch(streams.index);
     }
   }

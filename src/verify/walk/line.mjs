@@ -36,7 +36,7 @@ const MEMBERS = /** @type {const} */ ([
   { name: "target", value: `"(${visible}{1,128})"`, always: false },
   { name: "cost", value: `(\\{[^{}]*\\})`, always: false },
   { name: "digest", value: `"(${hex})"`, always: false },
-  { name: "fp", value: `"(${hex}|[A-Za-z0-9_-]{43})"`, always: false },
+  { name: "fp", value: `"(${hex})"`, always: false },
   { name: "status", value: `([1-9])`, always: false },
   { name: "answer_digest", value: `"(${hex})"`, always: false },
   { name: "evidence", value: `"(${evidence})"`, always: false },

@@ -1,7 +1,15 @@
 // @ts-check
 /** One shard from its first entry to its last: lines, tree, checkpoints, pin, streams, and what was pruned. */
 
-import { Frontier, HASH_BYTES, hashBytes, hashLeaf, isConsistent, prefixFromPath } from "../tree.mjs";
+import {
+  Frontier,
+  HASH_BYTES,
+  hashBytes,
+  hashLeaf,
+  isConsistent,
+  prefixFromPath,
+  rootOver,
+} from "../tree.mjs";
 import { Bracket } from "./bracket.mjs";
 import { LineCheck } from "./line-check.mjs";
 import { Marks } from "./marks.mjs";
@@ -11,6 +19,7 @@ import { PruneCheck } from "./prunes.mjs";
 /** @import { Mark } from "./marks.mjs" */
 /** @import { NoteKey } from "../note.mjs" */
 /** @import { EffectCheck } from "./effects.mjs" */
+/** @import { EpochCheck } from "./epochs.mjs" */
 /** @import { StreamTable } from "./streams.mjs" */
 
 const LINE_FEED = 10;
@@ -19,7 +28,7 @@ const PROGRESS_EVERY = 8_192;
 /**
  * @typedef {{
  *   source: Source, shard: string, number: number, key: NoteKey | null, pinned: PinnedShard | null, streams: StreamTable,
- *   effects: EffectCheck, onProgress: (shard: string, entries: number) => void,
+ *   effects: EffectCheck, epochs: EpochCheck, onProgress: (shard: string, entries: number) => void,
  * }} ShardTask
  */
 
@@ -82,6 +91,7 @@ class ShardWalk {
       covered: this.#covered,
       checkpoints: this.#marks.count,
       root: this.#coveredRoot,
+      isClosed: this.#task.epochs.isClosed(this.#task.shard),
     };
     return { report, findings: this.#findings, name: this.#marks.name };
   }
@@ -169,6 +179,7 @@ class ShardWalk {
   #takeLine(bytes, stored) {
     this.#lines.take(bytes, this.#next, this.#first > 0, this.#bracket);
     this.#push(hashLeaf(bytes), stored, bytes);
+    this.#task.epochs.noteEnd(this.#task.shard, this.#next - 1, this.#bracket.tree);
     if (this.#next % PROGRESS_EVERY === 0) this.#task.onProgress(this.#task.shard, this.#next);
   }
 
@@ -286,15 +297,4 @@ class ShardWalk {
     this.#find(kind, index, detail);
     this.#stopped = true;
   }
-}
-
-/**
- * Root over hashes that stand one behind the other, in hex.
- * @param {Buffer} hashes
- */
-function rootOver(hashes) {
-  const tree = new Frontier();
-  for (let at = 0; at < hashes.length; at += HASH_BYTES)
-    tree.push(Buffer.from(hashes.subarray(at, at + HASH_BYTES)));
-  return tree.root().toString("hex");
 }

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What is known of every stream, in 122 bytes each, so that millions of them fit: one table of fixed rows, found through open
+ * What is known of every stream, in 124 bytes each, so that millions of them fit: one table of fixed rows, found through open
  * addressing by the first bytes of the stream's name (a keyed digest, so they are spread evenly).
  */
 import { HASH_BYTES, hashBytes } from "../tree.mjs";
@@ -19,7 +19,8 @@ const ROW = {
   told: 116,
   version: 117,
   partial: 121,
-  bytes: 122,
+  home: 122,
+  bytes: 124,
 };
 const ROWS_AT_FIRST = 1_024;
 
@@ -148,6 +149,13 @@ export class StreamTable {
   }
   set version(value) {
     this.#rows.writeUInt32LE(value, this.#at + ROW.version);
+  }
+  /** Number of the shard which that entry is in. */
+  get home() {
+    return this.#rows.readUInt16LE(this.#at + ROW.home);
+  }
+  set home(value) {
+    this.#rows.writeUInt16LE(value, this.#at + ROW.home);
   }
   /** True when the stream's first entries are pruned. */
   get isPartial() {

@@ -90,6 +90,7 @@ function follow({ state, attempt }: Place, { type, attempt: given = 0 }: Line): 
       return state === "unknown" && given === attempt ? { state, attempt } : null;
     case "purged":
       return state === "settled" || state === "released" ? { state: "purged", attempt } : null;
+    case "observed":
     case "late":
     case "contradiction":
       return state === "purged" ? null : { state, attempt };

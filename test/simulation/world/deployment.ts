@@ -17,7 +17,7 @@ import { openKeyPort } from "../../../src/key/remote.ts";
 import { scanStale } from "../../../src/ledger/d1-findings.ts";
 import { openLeases } from "../../../src/ledger/d1-lease.ts";
 import { noLedger } from "../../../src/ledger/none.ts";
-import { type LedgerObjects, openLedger, shardName } from "../../../src/ledger/port.ts";
+import { type LedgerObjects, openLedger, reachShards } from "../../../src/ledger/port.ts";
 import { LedgerObjectShell } from "../../../src/ledger/shard/ledger-object.ts";
 import type { LedgerParts } from "../../../src/ledger/shard/parts.ts";
 import { openOrigin, originUrl, type Send } from "../../../src/origin/dispatch.ts";
@@ -91,7 +91,7 @@ export function openFront(base: Base, around: Surroundings, version: number): Fr
   return {
     async fetch(request) {
       const asked = request as Request;
-      return (await handle(asked, readTarget(asked.url), gateway, keys)).response;
+      return (await handle(asked, readTarget(asked.url), gateway, keys, keepAlive)).response;
     },
   };
 }
@@ -133,7 +133,6 @@ export function openKeyObject(base: Base, around: Surroundings, version: number,
 }
 
 export function openLedgerObject(around: Surroundings, context: unknown): Served {
-  const first = shardName(0);
   const objects = around.ledgers as LedgerObjects;
   const parts: LedgerParts = {
     name: "simulated.example",
@@ -145,10 +144,7 @@ export function openLedgerObject(around: Surroundings, context: unknown): Served
     print: null,
     send: () => Promise.reject(new Error("there is no receiver")),
     report: report as Report,
-    first: () => ({
-      agree: async (shards) => objects.getByName(first).agree(first, shards),
-      ownKey: async () => objects.getByName(first).ownKey(),
-    }),
+    ...reachShards(objects),
   };
   return new LedgerObject(context as DurableObjectState, parts) as unknown as Served;
 }

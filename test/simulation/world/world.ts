@@ -18,8 +18,22 @@ import { type Clock, OUTSIDE, Scheduler, type Task } from "./scheduler.ts";
 import { Staff } from "./staff.ts";
 import { Workers } from "./workers.ts";
 
-const KEY_METHODS = ["fetch", "renew", "settle", "report", "release", "look", "tell", "ask", "resolve"];
-const LEDGER_METHODS = ["append", "agree", "ownKey", "verifierKey", "checkpoint"];
+const KEY_METHODS = [
+  "fetch",
+  "renew",
+  "settle",
+  "report",
+  "release",
+  "look",
+  "tell",
+  "ask",
+  "resolve",
+  "observe",
+];
+const LEDGER_METHODS = [
+  ...["append", "agree", "epochs", "open", "close", "headsOf", "isEndShown"],
+  ...["ownKey", "verifierKey", "checkpoint"],
+];
 const SOUND: Trouble = { hangs: () => false, fails: () => false };
 const ISOLATES = 2;
 const EVENTS_MAX = 20_000;

@@ -54,6 +54,26 @@ describe("a stream that can have happened", () => {
       ],
     ],
     [
+      "tells what callers were told in each of its states",
+      [
+        ["granted", 1],
+        ["observed", 1, { code: "in-flight" }],
+        ["observed", 1, { code: "key-reused" }],
+        ["unknown", 1],
+        ["observed", 1, { code: "outcome-unknown" }],
+        ["observed", 1, { code: "not-authorized" }],
+        ["released", 1],
+        ["observed", 1, { code: "key-reused" }],
+        ["granted", 2],
+        ["settled", 2],
+        ["observed", 2, { code: "replayed" }],
+        ["observed", 2, { code: "answer-not-kept" }],
+        ["observed", 2, { code: "store-unavailable" }],
+        ["observed", 2, { code: "key-expired" }],
+        ["purged", 2],
+      ],
+    ],
+    [
       "is released and purged",
       [
         ["granted", 1],
@@ -91,7 +111,7 @@ describe("a stream that can't have happened", () => {
         ["granted", 1],
         ["released", 1],
       ],
-      ["granted", 2, { fp: "A".repeat(43) }],
+      ["granted", 2, { fp: "a".repeat(64) }],
     ],
     [
       "grants two attempts with one effect id",
@@ -150,6 +170,52 @@ describe("a stream that can't have happened", () => {
     ["tells a phase that is not its own", [["granted", 1]], ["settled", 1, { phase: "failed" }]],
     ["is settled by nobody", [["granted", 1]], ["settled", 1, { actor: undefined }]],
     ["has an entry of an unknown type", [["granted", 1]], ["forgotten", 1]],
+    ["resolves what was never in doubt", [["granted", 1]], ["settled", 1, { code: "resolved" }]],
+    ["is released out of a doubt that nobody had", [["granted", 1]], ["released", 1, { code: "resolved" }]],
+    [
+      "is settled out of a doubt without saying so",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+      ],
+      ["settled", 1, { code: undefined }],
+    ],
+    [
+      "resolves by a probe, which need not say so",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+      ],
+      ["settled", 1, { actor: "probe", code: "resolved" }],
+    ],
+    [
+      "resolves a doubt with another word",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+      ],
+      ["settled", 1, { code: "solved" }],
+    ],
+    ["is replayed before it was settled", [["granted", 1]], ["observed", 1, { code: "replayed" }]],
+    ["is in flight after it was settled", settled, ["observed", 1, { code: "in-flight" }]],
+    ["is in doubt while in flight", [["granted", 1]], ["observed", 1, { code: "outcome-unknown" }]],
+    [
+      "has expired without an answer",
+      [
+        ["granted", 1],
+        ["released", 1],
+      ],
+      ["observed", 1, { code: "key-expired" }],
+    ],
+    ["tells a caller what no caller is told", settled, ["observed", 1, { code: "constructor" }]],
+    ["tells a caller nothing", settled, ["observed", 1]],
+    ["tells a caller of an attempt that was not granted", settled, ["observed", 2, { code: "replayed" }]],
+    ["tells a caller before its first grant", [], ["observed", 1, { code: "key-reused" }]],
+    [
+      "tells a caller after it was purged",
+      [...settled, ["purged", 1]],
+      ["observed", 1, { code: "replayed" }],
+    ],
     ["prunes from a key's stream", [["granted", 1]], ["prune", 1]],
   ])("%s", async (_what, before, last) => {
     const verdict = await judge([...before, last]);
@@ -170,6 +236,7 @@ describe("a line that is signed and no entry", () => {
     ["has a text where a number belongs", { attempt: "1" }],
     ["has null where a member can be left out", { fp: null }],
     ["has a fingerprint of another length", { fp: "AAAA" }],
+    ["has a fingerprint that is not in hex", { fp: "A".repeat(43) }],
   ])("%s", async (_what, changes) => {
     const verdict = await judge([["granted", 1, changes]]);
 

@@ -2,6 +2,7 @@
 // its entries as a log of the tests' own writer.
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { Seen } from "../../../src/core/audit/observe.ts";
 import { type Entry, entryText } from "../../../src/core/entry.ts";
 import type { Event } from "../../../src/core/event.ts";
 import { ABSENT, type Answer, type KeyRecord, type Terms } from "../../../src/core/record.ts";
@@ -9,7 +10,7 @@ import { step } from "../../../src/core/step.ts";
 import { readDatabase, verifyLedger } from "../../../src/verify/verify.mjs";
 import { emptyLog, sha256, storeLogs, Writer } from "../../support/ledger-log.ts";
 
-const FP = "f".repeat(43);
+const FP = "f".repeat(64);
 const STREAM_START = "0".repeat(64);
 
 const terms = (onCrash: "hold" | "retry"): Terms => ({
@@ -27,6 +28,15 @@ const answers: Answer[] = [
   { kind: "lost" },
   { kind: "not-kept", status: 201, size: 9, digest: "a".repeat(64) },
   { kind: "not-kept", status: 500, size: 9, digest: "b".repeat(64) },
+];
+
+const codes: Seen[] = [
+  "replayed",
+  "in-flight",
+  "outcome-unknown",
+  "key-expired",
+  "key-reused",
+  "not-authorized",
 ];
 
 type Move = { what: number; age: number; pick: number; wait: number };
@@ -72,6 +82,7 @@ function makeEvent(
       outcome: { kind: "committed", word: JSON.stringify(answer), answer },
       operatorsRequired: 2,
     },
+    { do: "observe", seen: [codes[pick % codes.length] ?? "replayed", codes[age] ?? "replayed"] },
     { do: "tick" },
   ];
   return events[what % events.length] ?? { do: "tick" };
@@ -109,7 +120,7 @@ function play(moves: readonly Move[], onCrash: "hold" | "retry"): Told[] {
 
 it("the verifier finds nothing illegal in what the machine tells", async () => {
   const move = fc.record({
-    what: fc.nat(9),
+    what: fc.nat(10),
     age: fc.oneof({ arbitrary: fc.constant(0), weight: 4 }, { arbitrary: fc.nat(2), weight: 1 }),
     pick: fc.nat(5),
     wait: fc.oneof(fc.nat(20), fc.nat(200)),
@@ -147,6 +158,16 @@ it("the verifier finds nothing illegal in what the machine tells", async () => {
     { numRuns: 200 },
   );
 
-  const all = ["contradiction", "granted", "late", "proposed", "purged", "released", "settled", "unknown"];
+  const all = [
+    "contradiction",
+    "granted",
+    "late",
+    "observed",
+    "proposed",
+    "purged",
+    "released",
+    "settled",
+    "unknown",
+  ];
   expect([...seen].sort()).toEqual(all);
 });

@@ -27,10 +27,10 @@ describe("an answer that an isolate has replayed once", () => {
     mockOrigin();
     const isolate = makeIsolate();
     const key = makeKey();
-    await expectAnswer(await post("/pay", key, {}, isolate.bindings), "executed");
-    const first = await post("/pay", key, {}, isolate.bindings);
+    await expectAnswer(await post("/quiet", key, {}, isolate.bindings), "executed");
+    const first = await post("/quiet", key, {}, isolate.bindings);
     expect(isolate.calls).toBe(2);
-    const hot = await post("/pay", key, {}, isolate.bindings);
+    const hot = await post("/quiet", key, {}, isolate.bindings);
     expect(isolate.calls).toBe(2);
     expect([...hot.headers].filter(([name]) => name !== "date")).toEqual(
       [...first.headers].filter(([name]) => name !== "date"),
@@ -42,11 +42,11 @@ describe("an answer that an isolate has replayed once", () => {
     mockOrigin();
     const isolate = makeIsolate();
     const key = makeKey();
-    for (let tries = 0; tries < 3; tries++) await post("/pay", key, {}, isolate.bindings);
-    const refused = await post("/pay", key, { body: "another" }, isolate.bindings);
+    for (let tries = 0; tries < 3; tries++) await post("/quiet", key, {}, isolate.bindings);
+    const refused = await post("/quiet", key, { body: "another" }, isolate.bindings);
     await expectProblem(refused, "key-reused", 422);
     expect(isolate.calls).toBe(3);
-    await expectAnswer(await post("/pay", key, {}, isolate.bindings), "replayed");
+    await expectAnswer(await post("/quiet", key, {}, isolate.bindings), "replayed");
     expect(isolate.calls).toBe(3);
   });
 
@@ -54,9 +54,9 @@ describe("an answer that an isolate has replayed once", () => {
     const origin = mockOrigin();
     const isolate = makeIsolate();
     const key = makeKey();
-    for (let tries = 0; tries < 3; tries++) await post("/pay", key, {}, isolate.bindings);
+    for (let tries = 0; tries < 3; tries++) await post("/quiet", key, {}, isolate.bindings);
     const other = { headers: { Authorization: "Bearer mallory" } };
-    await expectAnswer(await post("/pay", key, other, isolate.bindings), "executed");
+    await expectAnswer(await post("/quiet", key, other, isolate.bindings), "executed");
     expect(origin.count).toBe(2);
   });
 
@@ -65,13 +65,13 @@ describe("an answer that an isolate has replayed once", () => {
     mockOrigin();
     const isolate = makeIsolate();
     const key = makeKey();
-    for (let tries = 0; tries < 3; tries++) await post("/short", key, {}, isolate.bindings);
+    for (let tries = 0; tries < 3; tries++) await post("/quiet-short", key, {}, isolate.bindings);
     expect(isolate.calls).toBe(2);
     advanceClock(10 * SECOND - 1);
-    await expectAnswer(await post("/short", key, {}, isolate.bindings), "replayed");
+    await expectAnswer(await post("/quiet-short", key, {}, isolate.bindings), "replayed");
     expect(isolate.calls).toBe(2);
     advanceClock(1);
-    await expectProblem(await post("/short", key, {}, isolate.bindings), "key-expired", 409);
+    await expectProblem(await post("/quiet-short", key, {}, isolate.bindings), "key-expired", 409);
     expect(isolate.calls).toBe(3);
   });
 

@@ -114,6 +114,7 @@ describe("checkpoint and key", () => {
       name: "oncegate",
       key: expect.stringMatching(/^oncegate\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/),
       self_held: true,
+      epochs: [{ epoch: 1, shards: 4 }],
       shards: SHARDS,
     });
     for (const shard of [SHARD, "1%3A2"]) {

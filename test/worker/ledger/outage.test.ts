@@ -116,7 +116,9 @@ describe.each([
       broken.mend();
       await catchUp(operations);
       expect(origin.count).toBe(KEYS);
-      expect(await readNew(before)).toEqual(Array.from({ length: KEYS }, () => ["granted", "settled"]));
+      expect(await readNew(before)).toEqual(
+        Array.from({ length: KEYS }, () => ["granted", "settled", "observed"]),
+      );
     },
   );
 });
@@ -133,7 +135,9 @@ describe("FR-069 a flush whose word was lost", () => {
     broken.mend();
     const second = await sendPairs(5);
     await catchUp([...first, ...second]);
-    expect(await readNew(before)).toEqual(Array.from({ length: 10 }, () => ["granted", "settled"]));
+    expect(await readNew(before)).toEqual(
+      Array.from({ length: 10 }, () => ["granted", "settled", "observed"]),
+    );
   });
 
   it("with the same entries twice in one batch holds them once", async () => {

@@ -1,45 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8, fromHex, sha256Hex } from "../../../src/core/bytes.ts";
-import type { LedgerParts } from "../../../src/ledger/shard/parts.ts";
+import { encodeUtf8, sha256Hex } from "../../../src/core/bytes.ts";
 import { advanceClock, MINUTE, stopClock } from "../support/clock.ts";
 import { ledgerObject, makeDelivery, withLedgerParts } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
-
-const KEY = new Uint8Array(32).fill(7);
-const URL_OF_RECEIVER = "https://receiver.example/ledger";
-
-type Sent = { url: string; headers: Headers; body: string; redirect: string | undefined };
-
-/** A receiver that answers as `answer` says and remembers what it was sent. */
-function makeReceiver(
-  answer: (number: number) => Response | Promise<Response>,
-): Pick<LedgerParts, "webhook" | "send"> & { sent: Sent[] } {
-  const sent: Sent[] = [];
-  return {
-    sent,
-    webhook: { url: URL_OF_RECEIVER, key: KEY },
-    async send(url, init) {
-      sent.push({
-        url,
-        headers: new Headers(init.headers),
-        body: String(init.body),
-        redirect: init.redirect,
-      });
-      return answer(sent.length);
-    },
-  };
-}
-
-const ok = (): Response => new Response(null, { status: 204 });
-
-async function expectSigned({ headers, body }: Sent, shard: string): Promise<void> {
-  const [sequence, previous] = [headers.get("Ledger-Sequence"), headers.get("Ledger-Previous")];
-  const message = ["oncegate-webhook-v1", shard, sequence, previous, body].join("\n");
-  const key = await crypto.subtle.importKey("raw", KEY, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
-  const signature = fromHex((headers.get("Ledger-Signature") ?? "").replace("v1=", "")) ?? new Uint8Array();
-  expect(await crypto.subtle.verify("HMAC", key, signature, encodeUtf8(message))).toBe(true);
-}
+import { accept, expectSigned, makeReceiver, type Sent, URL_OF_RECEIVER } from "../support/receiver.ts";
 
 const linesIn = (sent: readonly Sent[]): number[] =>
   sent.flatMap(({ body }) => body.split("\n").slice(0, -1)).map((line) => JSON.parse(line).index);
@@ -48,7 +13,7 @@ describe("a receiver", () => {
   it("gets every entry in order, signed, each delivery naming the one before", async () => {
     stopClock();
     const place = { shard: "1:0", shards: 4 };
-    const receiver = makeReceiver(ok);
+    const receiver = makeReceiver(accept);
     await withLedgerParts(ledgerObject("1:0"), receiver, async (object) => {
       for (let i = 0; i < 3; i++) await object.append(place, await makeDelivery(100));
       await object.alarm();
@@ -77,7 +42,7 @@ describe("a receiver", () => {
     stopClock();
     const stub = ledgerObject("1:1");
     const place = { shard: "1:1", shards: 4 };
-    const receiver = makeReceiver((number) => (number <= 2 ? refuse() : ok()));
+    const receiver = makeReceiver((number) => (number <= 2 ? refuse() : accept()));
     await withLedgerParts(stub, receiver, async (object) => {
       await object.append(place, await makeDelivery(2));
       await object.alarm();

@@ -137,25 +137,28 @@ export type Writes = { readonly rows: number; readonly wipes: number };
  * alarm that a test runs by hand is taken away by the test tool, which is not counted.
  */
 export function countWrites(stub: KeyStub): Promise<Writes> {
-  return runInDurableObject(stub, (_object, { storage }) => {
-    const puts = [
-      vi.spyOn(storage.kv, "put"),
-      vi.spyOn(storage.kv, "delete"),
-      vi.spyOn(storage, "setAlarm"),
-      vi.spyOn(storage, "put"),
-      vi.spyOn(storage, "delete"),
-      vi.spyOn(storage.sql, "exec"),
-    ];
-    const wipe = vi.spyOn(storage, "deleteAll");
-    return {
-      get rows() {
-        return puts.reduce((sum, spy) => sum + spy.mock.calls.length, 0);
-      },
-      get wipes() {
-        return wipe.mock.calls.length;
-      },
-    };
-  });
+  return runInDurableObject(stub, (_object, { storage }) => countWritesIn(storage));
+}
+
+/** The same, from inside the object. */
+export function countWritesIn(storage: DurableObjectStorage): Writes {
+  const puts = [
+    vi.spyOn(storage.kv, "put"),
+    vi.spyOn(storage.kv, "delete"),
+    vi.spyOn(storage, "setAlarm"),
+    vi.spyOn(storage, "put"),
+    vi.spyOn(storage, "delete"),
+    vi.spyOn(storage.sql, "exec"),
+  ];
+  const wipe = vi.spyOn(storage, "deleteAll");
+  return {
+    get rows() {
+      return puts.reduce((sum, spy) => sum + spy.mock.calls.length, 0);
+    },
+    get wipes() {
+      return wipe.mock.calls.length;
+    },
+  };
 }
 
 /** A ledger that takes entries or doesn't, as `isUp` says. `types` are those it was sent, in order. */

@@ -1,0 +1,28 @@
+/**
+ * Places at which the gateway stands still until it is killed. It asks whoever drives the run before it goes on; at all
+ * places but the armed one, which stays the same for the life of the process, it doesn't ask.
+ */
+import { env } from "cloudflare:workers";
+import type { GatedPoint } from "../points.ts";
+
+/** `abort`: the object that stands here is to break. */
+export type Verdict = "go" | "abort";
+
+let armed: string | null = null;
+
+function address(path: string): string {
+  return `${Reflect.get(env, "CHAOS_CONTROL")}${path}`;
+}
+
+/** `key` is the operation's, null where none is known. Comes back when the run goes on, if it does. */
+export async function gate(point: GatedPoint, key: string | null): Promise<Verdict> {
+  armed ??= await (await fetch(address("/armed"))).text();
+  if (armed !== point) return "go";
+  const asked = await fetch(address(`/gate?key=${encodeURIComponent(key ?? "")}`), { method: "POST" });
+  return (await asked.text()) === "abort" ? "abort" : "go";
+}
+
+/** An operation's key is the last segment of its target. */
+export function keyOfTarget(target: string): string {
+  return target.split("/").at(-1) ?? "";
+}

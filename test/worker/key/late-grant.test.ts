@@ -1,0 +1,60 @@
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Token } from "../../../src/core/record.ts";
+import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
+import { bindWith, expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
+import { mockOrigin } from "../support/origin.ts";
+
+/** How long a `begin` takes on its way to the object and back, and the reply to a `renew`. */
+type Line = { thereMs: number; backMs: number; renewMs: number };
+
+/** The real objects, over a slow line. */
+function slowLine({ thereMs, backMs, renewMs }: Line) {
+  const getByName = (name: string) => {
+    const stub = env.KEYS.getByName(name);
+    const fetch = async (request: Request): Promise<Response> => {
+      advanceClock(thereMs);
+      const response = await stub.fetch(request);
+      advanceClock(backMs);
+      return response;
+    };
+    const renew = async (route: string, token: Token): Promise<unknown> => {
+      const renewal = await stub.renew(route, token);
+      advanceClock(renewMs);
+      return renewal;
+    };
+    const own: Record<PropertyKey, unknown> = { fetch, renew };
+    return new Proxy(stub, { get: (target, member) => own[member] ?? Reflect.get(target, member) });
+  };
+  return bindWith({ KEYS: { getByName } });
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a grant whose reply comes", () => {
+  it.each<[string, Line]>([
+    ["within its lease", { thereMs: 0, backMs: 29 * SECOND, renewMs: 0 }],
+    ["late, after a wait for a twin, and is renewed", { thereMs: 40 * SECOND, backMs: 0, renewMs: 0 }],
+  ])("%s is run", async (_when, line) => {
+    stopClock();
+    const origin = mockOrigin();
+    await expectAnswer(await post("/worker", makeKey(), {}, slowLine(line)), "executed");
+    expect(origin.count).toBe(1);
+  });
+
+  it.each<[string, Line]>([
+    ["when its lease is over", { thereMs: 0, backMs: 31 * SECOND, renewMs: 0 }],
+    ["after minutes", { thereMs: 0, backMs: 10 * MINUTE, renewMs: 0 }],
+    ["late, and whose renewal is late too", { thereMs: 40 * SECOND, backMs: 0, renewMs: 31 * SECOND }],
+  ])("%s reaches no origin, and the retry runs", async (_when, line) => {
+    stopClock();
+    const origin = mockOrigin();
+    const key = makeKey();
+    await expectProblem(await post("/worker", key, {}, slowLine(line)), "store-unavailable", 503);
+    expect(origin.count).toBe(0);
+    await expectAnswer(await post("/worker", key), "executed");
+    expect(origin.count).toBe(1);
+  });
+});
