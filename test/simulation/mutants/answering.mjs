@@ -90,7 +90,7 @@ export const ANSWERING = [
     changes: [
       {
         file: "src/gateway/handle.ts",
-        from: `if (!(await mayHaveAnswer(visit))) return reply(visit, { kind: "authorize" }, askedAt, told);`,
+        from: `if (!(await mayHaveAnswer(visit))) return reply(visit, await denyAnswer(visit), askedAt, told);`,
         to: "",
       },
     ],

@@ -16,17 +16,6 @@ export const FENCING = [
     ],
   },
   {
-    name: "a report is not fenced",
-    layer: "core",
-    changes: [
-      {
-        file: CLOSE,
-        from: `reason: UnknownReason, t: number): Decision {\n  ${FENCE}`,
-        to: `reason: UnknownReason, t: number): Decision {\n  ${UNFENCED}`,
-      },
-    ],
-  },
-  {
     name: "a probe of an old attempt is believed",
     layer: "core",
     changes: [

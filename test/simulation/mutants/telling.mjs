@@ -34,7 +34,11 @@ export const TELLING = [
     name: "a log that is ahead is never believed",
     layer: "ledger",
     changes: [
-      { file: "src/ledger/port.ts", from: "return last === undefined ?", to: "return last !== undefined ?" },
+      {
+        file: "src/ledger/port.ts",
+        from: "if (last === undefined) break;",
+        to: "if (last !== undefined) break;\n        return { kind: 'failed' };",
+      },
     ],
   },
   {
@@ -54,8 +58,8 @@ export const TELLING = [
     changes: [
       {
         file: SEQUENCER,
-        from: "      this.#store.commit({ from, to, placed, streams: [...streams.values()] });",
-        to: "      const store = this.#store;\n      const batch = { from, to, placed, streams: [...streams.values()] };\n      setTimeout(() => store.commit(batch), 3);",
+        from: "      this.#store.commit({ from, to, placed, streams: [...streams.values()], mark });",
+        to: "      const store = this.#store;\n      const batch = { from, to, placed, streams: [...streams.values()], mark };\n      setTimeout(() => store.commit(batch), 3);",
       },
     ],
   },

@@ -37,6 +37,7 @@ const MOST = {
   "origin answers at length": 0.1,
   "origin streams": 0.06,
   "probe lost": 0.5,
+  "probe slow": 0.4,
   "ledger hangs": 0.08,
   "ledger fails": 0.3,
   "database fails before": 0.15,

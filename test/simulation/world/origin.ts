@@ -34,6 +34,7 @@ const FORGED = `none; mac="${"A".repeat(43)}="`;
 
 const REPLY_MS_MAX = 400;
 const VERY_LATE_MS = 120_000;
+const PROBE_SLOW_MS = 9_000;
 
 export class Origin {
   readonly process = new Process("origin", { offset: 0 }, 0);
@@ -89,14 +90,17 @@ export class Origin {
     }
     const known = this.#journal.get(effect);
     const say = (body: unknown): void => {
-      this.#after(random.below(REPLY_MS_MAX), "probe answered", () =>
-        wire.respond(
-          respond({
-            status: 200,
-            headers: [["content-type", "application/json"]],
-            body: JSON.stringify(body),
-          }),
-        ),
+      this.#after(
+        injector.strikes("probe slow") ? random.below(PROBE_SLOW_MS) : random.below(REPLY_MS_MAX),
+        "probe answered",
+        () =>
+          wire.respond(
+            respond({
+              status: 200,
+              headers: [["content-type", "application/json"]],
+              body: JSON.stringify(body),
+            }),
+          ),
       );
     };
     if (known?.kind === "executed") {
