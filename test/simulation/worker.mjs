@@ -1,6 +1,6 @@
 /**
  * One process of a simulation. It is told what to do in its arguments, as JSON, and answers in lines of JSON on its standard output:
- * `{ job: "run", from, histories, jobs, part }` runs seeds; `{ job: "mutants", names, seed, most }` looks for the death of each;
+ * `{ job: "run", from, histories, jobs, part }` runs seeds; `{ job: "mutants", names, kept, from, most }` looks for the death of each;
  * `{ job: "show", seed, without, ... }` prints one run; `{ job: "shrink", seed }` makes one small.
  */
 import { prepareMutant } from "./load.mjs";
@@ -70,14 +70,16 @@ async function runSeeds({ mutant, ...portion }) {
 }
 
 /** A mutant dies at the first history that is judged wrong. */
-async function hunt({ names, seed, most }) {
+async function hunt({ names, most, ...portion }) {
   for (const name of names) {
     prepareMutant(mutantOf(name));
     const simulator = await openProduct(name);
     const death = await outside(() => {
-      for (let i = 0; i < most; i++) {
-        const { violation } = simulator.run(seed + i);
-        if (violation !== null) return { history: i + 1, seed: seed + i, ...violation };
+      let history = 0;
+      for (const seed of listSeeds({ ...portion, histories: most, jobs: 1, part: 0 })) {
+        history += 1;
+        const { violation } = simulator.run(seed);
+        if (violation !== null) return { history, seed, ...violation };
       }
       return null;
     });

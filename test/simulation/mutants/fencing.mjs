@@ -1,7 +1,5 @@
 /** Faults in who may change a record, and in what a later life may know of an earlier one. */
 const CLOSE = "src/core/close.ts";
-const FENCE = `if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });`;
-const UNFENCED = `if (record.state === "absent") return stay(record, { kind: "fenced" });`;
 
 export const FENCING = [
   {
@@ -12,17 +10,6 @@ export const FENCING = [
         file: CLOSE,
         from: `if (!isSameToken(event.token, record)) return stay(late(record, event, t), { kind: "fenced" });`,
         to: "",
-      },
-    ],
-  },
-  {
-    name: "a probe of an old attempt is believed",
-    layer: "core",
-    changes: [
-      {
-        file: CLOSE,
-        from: `const { token, verdict, jitter } = event;\n  ${FENCE}`,
-        to: `const { token, verdict, jitter } = event;\n  ${UNFENCED}`,
       },
     ],
   },
@@ -56,17 +43,6 @@ export const FENCING = [
         file: "src/core/step.ts",
         from: `if (record.state === "in-flight" && record.nonce === nonce) return repeat(record, t);`,
         to: `if (record.state === "in-flight") return repeat(record, t);`,
-      },
-    ],
-  },
-  {
-    name: "a repeated call runs beside the one that is running",
-    layer: "key",
-    changes: [
-      {
-        file: "src/key/local-claim.ts",
-        from: "answer.repeated && this.#keeper.running.has(answer.grant.token)",
-        to: 'answer.repeated && this.#keeper.running.has(answer.grant.token) && operation.nonce === ""',
       },
     ],
   },

@@ -4,17 +4,6 @@ const OUTCOME = "src/core/http/outcome.ts";
 
 export const RUNNING = [
   {
-    name: "a grant that comes after its lease permits a dispatch",
-    layer: "key",
-    changes: [
-      {
-        file: "src/key/remote.ts",
-        from: `if (begun.kind !== "run" || tookMs < begun.grant.leaseMs) return begun;`,
-        to: `if (begun.kind !== "run" || tookMs > 0 || begun.grant.leaseMs > 0) return begun;`,
-      },
-    ],
-  },
-  {
     name: "an unknown outcome runs again",
     layer: "core",
     changes: [
