@@ -108,17 +108,6 @@ export const TELLING = [
     ],
   },
   {
-    name: "an older word on an effect replaces a newer one",
-    layer: "ledger",
-    changes: [
-      {
-        file: "src/ledger/d1.ts",
-        from: "  WHERE excluded.version > version`;",
-        to: "  WHERE excluded.version > 0`;",
-      },
-    ],
-  },
-  {
     name: "a late word opens a row of its own",
     layer: "ledger",
     changes: [

@@ -254,7 +254,12 @@ export class World {
         this.#rested = this.#readLeft();
       });
     }
-    this.#planTail(mayRest ? RESTED_MS + 5_000 : PAUSE_MS_MAX + 5_000);
+    // One access has to be enough to arm what was lost.
+    const isOnce = !mayRest && this.#random.chance(0.5);
+    this.#planTail([
+      mayRest ? RESTED_MS + 5_000 : PAUSE_MS_MAX + 5_000,
+      ...(isOnce ? [] : [RESTED_MS + 60_000]),
+    ]);
     for (const host of this.#hosts.ledgers.values()) {
       const look = (): void => host.call("checkpoint", [host.name], () => undefined);
       this.#scheduler.after(PAUSE_MS_MAX, OUTSIDE, "look at the ledger", look);
@@ -262,11 +267,11 @@ export class World {
   }
 
   /** Clients go on calling, of whom nobody fails any more. */
-  #planTail(first: number): void {
+  #planTail(times: readonly number[]): void {
     const [client] = this.#clients;
     if (client === undefined) return;
     for (let key = 0; key < this.#scenario.keys; key++) {
-      for (const after of [first, RESTED_MS + 60_000]) {
+      for (const after of times) {
         const call = (): void => client.call(`k${key}`, key * 10, () => undefined);
         this.#scheduler.after(after, client.process, "tail", call);
       }
