@@ -209,8 +209,11 @@ export class World {
     client.begin(key, variant, () => {
       if (client.callsLeft <= 0) return;
       const { windowMs, quarantineMs } = this.#scenario.policies[0];
-      const pause = this.#random.pick([1_000, 10_000, windowMs, windowMs + quarantineMs + 1_000]);
-      const at = pause + this.#random.below(10_000);
+      const end = windowMs + quarantineMs;
+      const pause = this.#random.pick([1_000, 10_000, windowMs, end]);
+      const jitter = this.#random.below(10_000);
+      // Behind the end, or at the very moment of it, while the record goes.
+      const at = pause === end && jitter < 7_000 ? end - 250 + jitter / 14 : pause + jitter;
       this.#scheduler.after(at, client.process, "again", () => this.#useKey(client, key, variant));
     });
   }
