@@ -65,17 +65,6 @@ export const LEAVING = [
     ],
   },
   {
-    name: "a lost alarm is not armed again",
-    layer: "key",
-    changes: [
-      {
-        file: STORE,
-        from: "    this.#armed = await this.#storage.getAlarm();\n    this.armAgain(0);",
-        to: "    this.#armed = await this.#storage.getAlarm();",
-      },
-    ],
-  },
-  {
     name: "an outcome that a probe could not learn is not asked for again",
     layer: "core",
     changes: [
