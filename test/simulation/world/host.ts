@@ -80,7 +80,7 @@ export class Instance extends Process {
     const crash = parts.faults.crashesAfterCommit();
     if (crash === null) return;
     if (crash.kept) this.flush();
-    parts.mark(crash.kept ? "crash after commit, kept" : "crash after commit, lost");
+    parts.mark(crash.kept ? "crash after commit and keep it" : "crash after commit and lose it");
     this.#host.crash();
   }
 

@@ -83,8 +83,8 @@ export class Hosts {
     const { injector, seed, copies } = this.#parts;
     const random = new Random(seed, 5 + this.keys.size + this.ledgers.size);
     const crash = (): { kept: boolean } | null => {
-      if (injector.strikes("crash after commit, kept")) return { kept: true };
-      return injector.strikes("crash after commit, lost") ? { kept: false } : null;
+      if (injector.strikes("crash after commit and keep it")) return { kept: true };
+      return injector.strikes("crash after commit and lose it") ? { kept: false } : null;
     };
     return {
       storageRefuses: () => injector.strikes("storage refuses"),
