@@ -55,7 +55,8 @@ function merge(earlier: EffectRow | undefined, told: Line, all: boolean): Omit<E
     changed_at: Number(told.at),
     flagged: isFlag || earlier?.flagged === 1 ? 1 : 0,
     version: Number(told.seq),
-    must: isOpenOnly && earlier?.must !== 1 ? 0 : 1,
+    // A line that tells no state opens no row: a late word on an earlier life's effect is told in the stream of the present one.
+    must: (isOpenOnly || state === null) && earlier?.must !== 1 ? 0 : 1,
   };
 }
 
