@@ -17,7 +17,7 @@ import type { Event, StepAnswer } from "../../core/event.ts";
 import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord, type Token, tokenOf } from "../../core/record.ts";
 import { alarmOf, redeliveryOf, type Step, step } from "../../core/step.ts";
-import { withoutEntries } from "../../core/transition.ts";
+import { withoutEntries, withoutUntold } from "../../core/transition.ts";
 import { decodeEffects } from "../effects/known.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
@@ -170,7 +170,7 @@ export class KeyStore {
     const { moved, isMoved, hasNoted } = advance(before, event, around, now);
     const stepped = noteSeen(moved, witness(moved.answer), now);
     const isChanged = stepped.record !== before;
-    const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
+    const record = isChanged ? told(stepped.record, around.keepsEntries) : stepped.record;
     if (isChanged && record.state !== "absent") {
       // An answer that comes second, and is only noted, must not take the place of the first one's rows.
       if (record.state === "settled" && before.state !== "settled") {
@@ -282,8 +282,10 @@ function timeOf(record: KeyRecord, now: number): number {
   return record.state === "absent" ? now : Math.max(record.t, now);
 }
 
-function told(record: KeyRecord): KeyRecord {
-  return record.state === "absent" ? record : withoutEntries(record);
+/** What of a record's entries the ledger is to be told. */
+function told(record: KeyRecord, keepsEntries: boolean): KeyRecord {
+  if (record.state === "absent") return record;
+  return keepsEntries ? withoutUntold(record) : withoutEntries(record);
 }
 
 /** The object restarted while it ran this attempt: nobody will ever settle it. */
