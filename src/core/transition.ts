@@ -124,7 +124,9 @@ export function startLife(fresh: Fresh, fp: string, nonce: string, carried: Outb
 export function nextAttempt(record: Released | Unknown, fresh: Fresh, nonce: string, t: number): InFlight {
   const terms = { ...record.terms, executor: fresh.terms.executor };
   const { effect } = fresh;
-  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, terms, dispatchedAt: t, t }, t);
+  const left = { type: "fenced", ...attemptOf(record, t) } as const;
+  const outbox = record.state === "unknown" ? note(record.outbox, record.inc, left) : record.outbox;
+  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, terms, dispatchedAt: t, t, outbox }, t);
 }
 
 export function toUnknown(record: InFlight, reason: UnknownReason, t: number): Unknown {

@@ -265,7 +265,8 @@ describe("a record over any history", () => {
     const states = ["absent", "in-flight", "unknown", "settled", "released"];
     const answers =
       "run replay authorize mismatch in-flight expired unknown done lapsed fenced proposed stale";
-    const entries = "granted settled released unknown late observed contradiction effect proposed purged";
+    const entries =
+      "granted settled released unknown fenced late observed contradiction effect proposed purged";
     expect([...met].sort()).toEqual(
       [
         "next life",

@@ -4,7 +4,7 @@ import { type EffectFilter, type EffectPlace, readEffects, type StoredEffect } f
 
 const LIMIT = 100;
 const LIMIT_MAX = 1_000;
-const STATES = ["intent", "unknown", "committed", "failed", "compensated"];
+const STATES = ["intent", "unknown", "fenced", "committed", "failed", "compensated"];
 /** States that the table's partial index has. */
 const OPEN = ["intent", "unknown"];
 const PARAMETERS = ["state", "capability", "after", "limit"];
