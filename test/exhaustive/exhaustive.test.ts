@@ -29,7 +29,8 @@ describe("three attempts, as far as a short run goes", () => {
 
 describe("the search", () => {
   it.each(MUTANTS)("kills the machine in which $name", ({ make }) => {
-    const isDeadly = (about: (typeof CASES)[number]) => search(make(step), about, 2, 9_000).kind === "broken";
+    const isDeadly = (about: (typeof CASES)[number]) =>
+      search(make(step), about, 2, 10_000).kind === "broken";
     expect(MIXED.some(isDeadly)).toBe(true);
   });
 

@@ -54,7 +54,7 @@ describe("an explanation", () => {
         body_rule: "raw",
         body_bytes: 12,
         ignore: [],
-        digest: expect.stringMatching(/^[\w-]{43}$/),
+        digest: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
       operation: expect.stringMatching(/^[\w-]{43}\.[\w-]{11}$/),
       state: "none",
