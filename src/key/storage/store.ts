@@ -75,6 +75,8 @@ export class KeyStore {
   #armed: number | null | undefined;
   /** While the alarm's handler runs nothing is armed: at its end it arms what is due then, and not too soon. */
   #isRinging = false;
+  /** What was due by then has been attended to, and is not due again before `until`, whoever comes meanwhile. */
+  #rest = { dueBy: 0, until: 0 };
   /**
    * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
    * sake: a row costs more than a repeated delivery, which the ledger drops.
@@ -201,6 +203,7 @@ export class KeyStore {
   /** The alarm's handler is at its end: arms the alarm for what is due next, but not before a time. */
   armAfterAlarm(notBefore: number): void {
     this.#isRinging = false;
+    this.#rest = { dueBy: Date.now(), until: notBefore };
     this.armAgain(notBefore);
   }
 
@@ -235,9 +238,10 @@ export class KeyStore {
   }
 
   /** One alarm serves all due times. One that stands a little early is left: it looks again when it runs. */
-  #arm(due: number | null): void {
+  #arm(wanted: number | null): void {
     const armed = this.#armed ?? null;
-    if (due === null || this.#isRinging) return;
+    if (wanted === null || this.#isRinging) return;
+    const due = wanted <= this.#rest.dueBy ? Math.max(wanted, this.#rest.until) : wanted;
     if (armed !== null && armed <= due && due - armed <= ALARM_TOO_EARLY_MS) return;
     // Within a transaction it is part of that. A failure breaks the object or is found by the next access, which arms again.
     this.#storage.setAlarm(due).catch(() => {
