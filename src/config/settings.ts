@@ -61,7 +61,7 @@ export const SETTINGS = {
     fallback: given("all"),
     allowed: allowOneOf(EFFECT_TABLES),
     meaning:
-      "Which effects get a row in D1: `all`, or `open` (unknown, reported and saga effects only; cheaper).",
+      "Which effects get a row in D1: `all`, or `open` (reported ones, and dispatches once their outcome is unknown; cheaper).",
   },
   OPERATORS_REQUIRED: {
     fallback: given(2),
