@@ -119,7 +119,7 @@ describeRows("the whole log", () => new Ledger(), [
 
 it("says how far what is missing goes: to the newest checkpoint", async () => {
   const ledger = new Ledger();
-  ledger.run("DELETE FROM bundles");
+  ledger.run("DELETE FROM bundles WHERE first = 512");
   const { verdict } = await verifyLedger(readDatabase(ledger.database), { key: ledger.log.key.vkey });
   expect(verdict).toMatchObject({ first: { detail: expect.stringContaining("entries up to 599,") } });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
 import { FLUSH_RETRY_MS } from "../../../src/core/limits.ts";
-import type { RoutePolicy } from "../../../src/core/policy.ts";
 import type { Operation } from "../../../src/core/ports.ts";
 import type { Env } from "../../../src/env.ts";
 import type { KeyObjectShell } from "../../../src/key/key-object.ts";
@@ -8,11 +7,11 @@ import { advanceClock, DAY, SECOND, settleDown, stopClock } from "../support/clo
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
+  changeRoutes,
   expectNoTraces,
   keyObject,
   makeLedger,
   makeOperation,
-  policyOf,
   recordIn,
   submitTo,
   withParts,
@@ -202,8 +201,7 @@ describe("a stored record", () => {
     const operation = await makeOperation("short", key);
     const stub = keyObject(operation.name);
     await withParts(stub, {}, (object) => submitTo(object, operation));
-    const longer = (route: string): RoutePolicy => ({ ...policyOf(route), windowMs: DAY });
-    await withParts(stub, { route: longer }, async (object) => {
+    await withParts(stub, changeRoutes({ windowMs: DAY }), async (object) => {
       const retry = async () => submitTo(object, await makeOperation("short", key));
       advanceClock(9 * SECOND);
       expect((await retry()).kind).toBe("replayed");
