@@ -64,10 +64,17 @@ function isReport({ type }: Line): boolean {
   return type === "effect" || type === "effect-contradiction";
 }
 
+/** States that a line tells by its type. Of an attempt that is late no record says anything any more, so its answer is what is true of it. */
+const TOLD_BY_TYPE: ReadonlyMap<unknown, string> = new Map([
+  ["unknown", "unknown"],
+  ["fenced", "fenced"],
+  ["late", "committed"],
+]);
+
 /** Null: the line tells no state. What contradicts an earlier truth says a phase and changes none. */
 function stateOf({ phase, type }: Line): string | null {
   if (type === "effect-contradiction") return null;
-  return textOf(phase) ?? (type === "unknown" ? "unknown" : null);
+  return textOf(phase) ?? TOLD_BY_TYPE.get(type) ?? null;
 }
 
 function textOf(value: unknown): string | null {

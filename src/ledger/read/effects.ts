@@ -2,7 +2,7 @@
 import { readPageQuery, writeCursor } from "../../core/operator/page.ts";
 import { type EffectFilter, type EffectPlace, readEffects, type StoredEffect } from "../d1-read.ts";
 
-const STATES = ["intent", "unknown", "committed", "failed", "compensated"];
+const STATES = ["intent", "unknown", "fenced", "committed", "failed", "compensated"];
 /** States that the table's partial index has. */
 const OPEN = ["intent", "unknown"];
 const START: EffectPlace = { changed_at: -1, effect_id: "", stream: "", reported: 0 };
