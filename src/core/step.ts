@@ -3,7 +3,7 @@
  * load → step → store, in one transaction. Transition numbers are those of the table in `src/README.md`.
  *
  * `t` is milliseconds by the caller's clock, read once for the transaction. Here it only ever moves forward: a record that has
- * seen a later time is judged by that one.
+ * seen a later time is judged by that one. A new life begins by the clock as it is.
  */
 import { observe } from "./audit/observe.ts";
 import { acknowledge, probed, release, report, resolve, settle } from "./close.ts";
@@ -40,14 +40,14 @@ export function step(before: KeyRecord, event: Event, now: number): Step {
   // What is acknowledged was written before, and what is observed was seen before: a lapse in this very step comes after it.
   const isOfBefore = event.do === "acknowledge" || event.do === "observe";
   const current = isOfBefore ? before : lapse(before, t, event);
-  const { record, answer, last } = decide(current, event, t);
+  const { record, answer, last } = decide(current, event, t, now);
   return { record, answer, entries: [...entriesAdded(before, record), ...last], alarm: alarmOf(record) };
 }
 
-function decide(record: KeyRecord, event: Event, t: number): Decision {
+function decide(record: KeyRecord, event: Event, t: number, now: number): Decision {
   switch (event.do) {
     case "begin":
-      return begin(record, event, t);
+      return begin(record, event, t, now);
     case "renew":
       return renew(record, event.token, t);
     case "settle":
@@ -84,15 +84,15 @@ function lapse(record: KeyRecord, t: number, event: Event): KeyRecord {
 
 type Begin = Extract<Event, { do: "begin" }>;
 
-function begin(record: KeyRecord, event: Begin, t: number): Decision {
+function begin(record: KeyRecord, event: Begin, t: number, now: number): Decision {
   const { fresh, nonce, fp } = event;
   if (record.state === "absent") return run(startLife(fresh, fp, nonce, [], t), t);
   const isFull = undelivered(record) >= OUTBOX_ENTRIES_MAX;
-  // T22: quarantine over, storage not yet wiped. A new life begins; what the old one has to tell travels with it.
+  // T22: quarantine over, storage not yet wiped. A new life begins, with its own time; what the old one has to tell travels with it.
   if (isPurgeable(record, t)) {
     if (isFull) return stay(record, { kind: "full" });
     const carried = note(record.outbox, record.inc, purgedEntry(record));
-    return run(startLife(fresh, fp, nonce, carried, t), t);
+    return run(startLife(fresh, fp, nonce, carried, now), now);
   }
   if (record.fp !== fp) {
     const isComparable = record.terms.fingerprint === fresh.terms.fingerprint;

@@ -8,16 +8,16 @@ import type { Attempt, Word } from "../core/effect/judge.ts";
 import type { Event } from "../core/event.ts";
 import { FLUSH_RETRY_MS, UNREADABLE_RETRY_MS, WAKE_PAUSE_MS } from "../core/limits.ts";
 import type { LedgerPort, Report } from "../core/ports.ts";
-import { isUntold } from "../core/record.ts";
+import { isUntold, purgeAt } from "../core/record.ts";
 import { nameOf } from "../report.ts";
 import { Observer } from "./audit/observer.ts";
 import { SharedInquiry } from "./inquiry/shared-inquiry.ts";
 import { OpenedAnswer } from "./opened.ts";
 import { Running } from "./running.ts";
 import { SharedTake } from "./shared-take.ts";
+import type { Around } from "./storage/advance.ts";
 import { OutboxCarrier } from "./storage/outbox.ts";
 import {
-  type Around,
   KeyStore,
   type Rehearsal,
   type ReportLeft,
@@ -155,6 +155,7 @@ export class Keeper {
     }
     const stream = ticked.before.outbox.at(-1);
     if (stream !== undefined && !isUntold(stream)) {
+      this.store.noteEnding(stream.inc, purgeAt(ticked.before) ?? 0);
       const held = await parts.ledger.append(this.name, { ...stream, entries: ticked.step.entries });
       if (held.kind === "failed") return false;
     }

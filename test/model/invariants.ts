@@ -181,10 +181,11 @@ function tokensNeverRepeat({ rows }: History): string | null {
   return null;
 }
 
-/** I14: a record's time never runs backwards. */
+/** I14: the time of a life never runs backwards. A new one begins by the clock as it is. */
 function timeNeverFalls({ rows }: History): string | null {
   for (const { before, after, entries } of rows) {
-    const from = before.state === "absent" ? Number.NEGATIVE_INFINITY : before.t;
+    const isNew = before.state === "absent" || (after.state !== "absent" && after.inc !== before.inc);
+    const from = isNew ? Number.NEGATIVE_INFINITY : before.t;
     if (after.state !== "absent" && after.t < from) return `from ${from} to ${after.t}`;
     if (entries.some(({ at }) => at < from)) return "an entry is older than its record";
   }

@@ -136,7 +136,7 @@ export function predict(
   const isOver = end !== null && end <= t;
   if (e.do === "begin" && (life === null || isOver)) {
     const { inc, terms } = e.fresh;
-    const born = dispatch({ window: windows + 1, inc, fp: e.fp, terms }, 1, e, t);
+    const born = dispatch({ window: windows + 1, inc, fp: e.fp, terms }, 1, e, now);
     return { next: { windows: windows + 1, life: born }, answers: [describeGrant(born)] };
   }
   const absent: Reference = { windows, life: null };

@@ -4,7 +4,7 @@
  * Every change is one `transactionSync`: load, step, store, arm. Nothing is awaited in between, so no other event can come
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
-import { observe, type Seen } from "../../core/audit/observe.ts";
+import type { Seen } from "../../core/audit/observe.ts";
 import { acknowledge } from "../../core/close.ts";
 import {
   type Attempt,
@@ -15,10 +15,10 @@ import {
 } from "../../core/effect/judge.ts";
 import type { Event, StepAnswer } from "../../core/event.ts";
 import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
-import { ABSENT, type KeyRecord, type LiveRecord, type Token, tokenOf } from "../../core/record.ts";
-import { alarmOf, redeliveryOf, type Step, step } from "../../core/step.ts";
-import { withoutEntries, withoutUntold } from "../../core/transition.ts";
+import { ABSENT, type KeyRecord, type LiveRecord } from "../../core/record.ts";
+import { alarmOf, redeliveryOf, type Step } from "../../core/step.ts";
 import { decodeEffects } from "../effects/known.ts";
+import { type Around, advance, noteSeen, stepAttended, told } from "./advance.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
 const RECORD = "record";
@@ -54,16 +54,6 @@ export type ReportLeft =
 
 type Acknowledged = { inc: string; seq: number; head: string };
 
-/** What a step has to know of the object around the record. */
-export type Around = {
-  /** Whether this object runs an attempt right now. */
-  isRunning: (token: Token) => boolean;
-  /** Whether there is a ledger to tell. */
-  keepsEntries: boolean;
-  /** What was seen of the record as it is, and is not written yet. */
-  waiting: readonly Seen[];
-};
-
 /** What of an answer has to be noted along with the decision; null: nothing. */
 export type Witness = (answer: StepAnswer) => Seen | null;
 
@@ -83,6 +73,9 @@ export class KeyStore {
    */
   readonly #acknowledged = new Map<string, Acknowledged>();
 
+  /** The life whose last entry may be on its way, and when it ended: a clock that goes back must not bring it to life again. */
+  #ending = { inc: "", at: 0 };
+
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
   }
@@ -98,10 +91,11 @@ export class KeyStore {
     const decoded = decodeRecord(this.#storage.kv.get(RECORD));
     if (decoded.kind === "unreadable") return decoded;
     if (decoded.kind === "absent") return { kind: "readable", record: ABSENT };
-    let record: KeyRecord = decoded.record;
+    // Not a step: reading a record does nothing else to it, and its time stays what is stored, unless its end has been told.
+    const t = Math.max(decoded.record.t, this.#ending.inc === decoded.record.inc ? this.#ending.at : 0);
+    let record: KeyRecord = t === decoded.record.t ? decoded.record : { ...decoded.record, t };
     for (const ack of this.#acknowledged.values()) {
-      // Not a step: reading a record does nothing else to it, and its time stays what is stored.
-      record = acknowledge(record, { do: "acknowledge", ...ack }, decoded.record.t);
+      record = acknowledge(record, { do: "acknowledge", ...ack }, t);
     }
     return { kind: "readable", record };
   }
@@ -230,6 +224,14 @@ export class KeyStore {
     return dues.length === 0 ? null : Math.min(...dues);
   }
 
+  /**
+   * The record's last entry is about to be sent. Stopping here, with a clock that then goes back by more than the record has been over, lets
+   * another entry take its place: the ledger freezes that stream, says so, and the record stays.
+   */
+  noteEnding(inc: string, at: number): void {
+    this.#ending = { inc, at };
+  }
+
   /** Ends the record, its rows and its alarm in one atomic step. */
   async wipe(): Promise<void> {
     await this.#storage.deleteAll();
@@ -249,50 +251,4 @@ export class KeyStore {
     });
     this.#armed = due;
   }
-}
-
-/** What waits to be noted was seen of the record as it was: it comes first, in a row that is written anyway. */
-function advance(
-  before: KeyRecord,
-  event: Event,
-  { isRunning, waiting }: Around,
-  now: number,
-): { moved: Step; isMoved: boolean; hasNoted: boolean } {
-  if (event.do === "observe") {
-    const moved = step(before, event, now);
-    return { moved, isMoved: moved.record.state !== before.state, hasNoted: false };
-  }
-  const alone = stepAttended(before, event, isRunning, now);
-  const isMoved = alone.record !== before;
-  if (!isMoved || waiting.length === 0) return { moved: alone, isMoved, hasNoted: false };
-  const noted = observe(before, waiting, timeOf(before, now));
-  if (noted.answer.kind !== "done") return { moved: alone, isMoved, hasNoted: false };
-  return { moved: stepAttended(noted.record, event, isRunning, now), isMoved, hasNoted: true };
-}
-
-function stepAttended(record: KeyRecord, event: Event, isRunning: Around["isRunning"], now: number): Step {
-  const attended = isOrphaned(record, isRunning) ? step(record, { do: "orphan" }, now).record : record;
-  return step(attended, event, now);
-}
-
-/** Adds what its caller is told of a decision; where there is no room for that, the decision is not told either. */
-function noteSeen(stepped: Step, seen: Seen | null, now: number): Step {
-  if (seen === null) return stepped;
-  const { record, answer } = observe(stepped.record, [seen], timeOf(stepped.record, now));
-  return answer.kind === "done" ? { ...stepped, record } : { ...stepped, answer };
-}
-
-function timeOf(record: KeyRecord, now: number): number {
-  return record.state === "absent" ? now : Math.max(record.t, now);
-}
-
-/** What of a record's entries the ledger is to be told. */
-function told(record: KeyRecord, keepsEntries: boolean): KeyRecord {
-  if (record.state === "absent") return record;
-  return keepsEntries ? withoutUntold(record) : withoutEntries(record);
-}
-
-/** The object restarted while it ran this attempt: nobody will ever settle it. */
-function isOrphaned(record: KeyRecord, isRunning: (token: Token) => boolean): boolean {
-  return record.state === "in-flight" && record.terms.executor === "object" && !isRunning(tokenOf(record));
 }

@@ -62,6 +62,7 @@ type Data =
       before: Stored | null;
       after: Stored | null;
     }
+  | { do: "rang"; key: string; clock: number }
   | { do: "defect"; text: string }
   | { do: "log"; text: string }
   | { do: "fault"; name: string }

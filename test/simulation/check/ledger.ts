@@ -79,13 +79,15 @@ function follow({ state, attempt }: Place, { type, attempt: given = 0 }: Line): 
   const isOpen = state === "in-flight" || state === "unknown";
   switch (type) {
     case "granted":
-      if (state !== "unknown" && state !== "released" && state !== "start") return null;
+      if (state !== "fenced" && state !== "released" && state !== "start") return null;
       return given === attempt + 1 ? { state: "in-flight", attempt: given } : null;
     case "settled":
     case "released":
       return isOpen && given === attempt ? { state: type, attempt } : null;
     case "unknown":
       return state === "in-flight" && given === attempt ? { state: "unknown", attempt } : null;
+    case "fenced":
+      return state === "unknown" && given === attempt ? { state: "fenced", attempt } : null;
     case "proposed":
       return state === "unknown" && given === attempt ? { state, attempt } : null;
     case "purged":
@@ -107,7 +109,7 @@ function streamsArePaths({ history, grants }: View): string | null {
       const next = follow(place, line);
       if (next === null) return `${stream}: ${line.type} ${line.attempt} in ${place.state} ${place.attempt}`;
       const rules = grants.get(String(line.effect_id))?.rules;
-      if (line.type === "granted" && place.state === "unknown" && rules?.onCrash === "hold") {
+      if (line.type === "fenced" && rules?.onCrash === "hold") {
         return `${stream}: granted again while the outcome was unknown`;
       }
       place = next;
@@ -136,23 +138,31 @@ function everyGrantEnds({ history }: View): string | null {
   return null;
 }
 
+/** What each entry makes of its effect; a late answer is the last word on an attempt of which no record speaks. */
+const STATES: Readonly<Record<string, string>> = {
+  granted: "intent",
+  settled: "committed",
+  released: "failed",
+  unknown: "unknown",
+  fenced: "fenced",
+  late: "committed",
+};
+
 /** I6: what the effects table says of a dispatch is what its stream says, and never contradicts the origin's own journal. */
 function verdictsAreTrue({ history, executed }: View): string | null {
   const { database } = history.ledger;
   if (database === null) return null;
   const states = new Map<string, string>();
-  for (const lines of streamsOf(history.ledger).values()) {
+  for (const [stream, lines] of streamsOf(history.ledger)) {
     for (const { line } of lines) {
-      const state = { granted: "intent", settled: "committed", released: "failed", unknown: "unknown" }[
-        line.type
-      ];
-      if (state !== undefined) states.set(String(line.effect_id), state);
+      const state = STATES[line.type];
+      if (state !== undefined) states.set(`${stream} ${String(line.effect_id)}`, state);
     }
   }
   for (const row of database.effects) {
     const effect = String(row.effect_id);
-    if (row.state !== states.get(effect))
-      return `${effect} is ${String(row.state)}, its stream says ${states.get(effect)}`;
+    const state = states.get(`${String(row.stream)} ${effect}`);
+    if (row.state !== state) return `${effect} is ${String(row.state)}, its stream says ${state}`;
     if (row.state === "failed" && executed.has(effect))
       return `${effect} is said to have failed and was executed`;
   }

@@ -8,7 +8,7 @@
  * A run is seen by the injector, an answer by its caller; what becomes of a run in between nobody has to say, so those moves are free.
  */
 import type { Invariant } from "./safety.ts";
-import { type Call, isKept, type KeyView, type View, windowOf } from "./view.ts";
+import { type Call, isKept, isOfOneWindow, type KeyView, type View, windowOf } from "./view.ts";
 
 type Operation = { from: number; to: number; needs: Need };
 type Need =
@@ -50,7 +50,7 @@ function operationOf(view: View, call: Call, window: number): Operation[] {
   const { answer, at: from, endedAt: to, windows } = call;
   if (answer === null) return [];
   if (isKept(answer)) {
-    const isHere = windowOf(view, call) === window;
+    const isHere = windowOf(view, call) === window && isOfOneWindow(view, call);
     return isHere ? [{ from, to, needs: { kind: "settled", body: answer.body } }] : [];
   }
   // Which window another answer speaks of is known only where there was one.

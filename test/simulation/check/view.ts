@@ -48,7 +48,8 @@ export type View = {
 };
 
 /** One key's present life, as the model has it. */
-type Life = { window: number; rules: Rules; closedAt: number | null; t: number };
+/** `isOver`: its alarm has seen the end of its window and quarantine. */
+type Life = { window: number; rules: Rules; closedAt: number | null; t: number; isOver: boolean };
 
 type Making = KeyView & { life: Life | null; windows: number };
 
@@ -85,6 +86,9 @@ export function viewOf(history: History): View {
       }
       case "stored":
         store(keyOf(row.key), row);
+        return;
+      case "rang":
+        noteRing(keyOf(row.key), row.clock);
         return;
       case "call": {
         const key = keyOf(row.key);
@@ -133,8 +137,14 @@ function grant(key: Making, row: RowOf<"granted">, order: number): Granted {
   const { life } = key;
   const t = Math.max(life?.t ?? Number.NEGATIVE_INFINITY, row.clock);
   const end = life === null ? Number.NEGATIVE_INFINITY : endOf(life);
-  if (life === null || (end !== null && end <= t)) {
-    key.life = { window: key.windows, rules: row.rules, closedAt: null, t: row.clock };
+  if (life === null || life.isOver || (end !== null && end <= t)) {
+    key.life = {
+      window: key.windows,
+      rules: row.rules,
+      closedAt: null,
+      t: row.clock,
+      isOver: false,
+    };
     key.windows += 1;
   } else {
     key.life = { ...life, closedAt: null, t };
@@ -151,6 +161,13 @@ function grant(key: Making, row: RowOf<"granted">, order: number): Granted {
   };
   key.grants.push(granted);
   return granted;
+}
+
+/** An alarm that has found a record at its end may have told so: a clock that goes back afterwards brings nothing to life again. */
+function noteRing(key: Making, clock: number): void {
+  const { life } = key;
+  const end = life === null ? null : endOf(life);
+  if (life !== null && end !== null && end <= Math.max(life.t, clock)) key.life = { ...life, isOver: true };
 }
 
 function store(key: Making, row: RowOf<"stored">): void {
@@ -187,14 +204,20 @@ export function isKept({ slug, mark, others }: Answered): boolean {
  */
 export function windowOf(view: View, call: Call): number | null {
   const [first, last] = call.windows;
-  let found: number | null = null;
-  for (const effect of view.bodies.get(call.answer?.body ?? "") ?? []) {
-    const granted = view.grants.get(effect);
-    const isOf =
-      granted !== undefined && granted.key === call.key && first <= granted.window && granted.window <= last;
-    if (isOf) found = Math.max(found ?? granted.window, granted.window);
-  }
-  return found;
+  const here = [...windowsBehind(view, call)].filter((window) => first <= window && window <= last);
+  return here.length === 0 ? null : Math.max(...here);
+}
+
+/** Whether the answer can only be of one window. */
+export function isOfOneWindow(view: View, call: Call): boolean {
+  return windowsBehind(view, call).size === 1;
+}
+
+/** All windows of a call's key that have an effect behind its answer's body. */
+function windowsBehind(view: View, call: Call): Set<number> {
+  const effects = view.bodies.get(call.answer?.body ?? "") ?? [];
+  const grants = [...effects].map((effect) => view.grants.get(effect));
+  return new Set(grants.flatMap((grant) => (grant?.key === call.key ? [grant.window] : [])));
 }
 
 /** What a token gives a right to change. */

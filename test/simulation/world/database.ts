@@ -177,6 +177,6 @@ export class SimDatabase {
   }
 
   readEffects(): Record<string, unknown>[] {
-    return this.#sqlite.all("SELECT effect_id, state, flagged, version, reported FROM effects", []);
+    return this.#sqlite.all("SELECT effect_id, stream, state, flagged, version, reported FROM effects", []);
   }
 }

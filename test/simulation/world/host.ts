@@ -2,6 +2,7 @@
  * One Durable Object: its durable state, the instance that lives in it, its alarm, and the calls that are under way. As on the platform
  * one instance at a time may use the storage; an older one may go on running until it touches it.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { type Clock, OUTSIDE, Process, type Scheduler, type Task } from "./scheduler.ts";
 import { EMPTY, type Image, SimStorage } from "./store.ts";
 
@@ -12,6 +13,9 @@ export type Served = Record<string, (...given: never[]) => unknown> & { alarm: (
 
 /** Who asked: which method, with which token, for the observer of the store. */
 export type Cause = { method: string; given: readonly unknown[] };
+
+/** Calls of one object interleave: whose work writes is told by the work, not by which call came last. */
+export const CAUSES = new AsyncLocalStorage<Cause>();
 
 export type Answer = { kind: "value"; value: unknown } | { kind: "error"; error: unknown };
 
@@ -35,6 +39,8 @@ export type HostParts = {
   version: () => number;
   /** Gives what the observer notes down once the change is durable. */
   changed: (host: Host, instance: Instance, before: Image, after: Image) => () => void;
+  /** The alarm's handler begins. */
+  rang: (host: Host) => void;
   mark: (name: string) => void;
   epoch: number;
 };
@@ -46,7 +52,6 @@ export class Crash extends Error {
 export class Instance extends Process {
   readonly storage: SimStorage;
   object: Served | null = null;
-  cause: Cause | null = null;
   isFenced = false;
   isRinging = false;
   readonly open = new Set<(answer: Answer) => void>();
@@ -155,13 +160,12 @@ export class Host {
     const instance = this.wake();
     instance.open.add(answer);
     const act = (): void => {
-      instance.cause = { method, given };
       const end = (how: Answer): void => {
         instance.emit(() => {
           if (instance.open.delete(answer)) answer(how);
         });
       };
-      void invoke(instance, method, given).then(
+      void CAUSES.run({ method, given }, () => invoke(instance, method, given)).then(
         (value) => end({ kind: "value", value }),
         (error) => end({ kind: "error", error }),
       );
@@ -170,7 +174,6 @@ export class Host {
       this.parts.scheduler.after(0, instance, method, act);
     } else {
       this.parts.scheduler.enter(instance, act);
-      instance.cause = null;
     }
   }
 
@@ -264,12 +267,12 @@ export class Host {
     }
     if (instance.isRinging || instance.object === null) return;
     instance.isRinging = true;
+    this.parts.rang(this);
     if (this.#alarm !== null) this.#alarm.act = null;
     this.#alarm = null;
     instance.storage.image = { ...instance.storage.image, alarm: null };
     scheduler.enter(instance, () => {
-      instance.cause = { method: "alarm", given: [] };
-      void invoke(instance, "alarm", []).then(
+      void CAUSES.run({ method: "alarm", given: [] }, () => invoke(instance, "alarm", [])).then(
         () => {
           instance.isRinging = false;
           instance.settleAlarm();
@@ -280,7 +283,6 @@ export class Host {
         },
       );
     });
-    instance.cause = null;
   }
 }
 

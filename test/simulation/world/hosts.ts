@@ -3,7 +3,7 @@ import type { Datum, Shown } from "../check/history.ts";
 import type { Base, Deployment, Surroundings } from "./deployment.ts";
 import type { Injector } from "./faults.ts";
 import { START } from "./globals.ts";
-import { Host, type HostParts, type Instance } from "./host.ts";
+import { CAUSES, Host, type HostParts, type Instance } from "./host.ts";
 import type { SimRequest } from "./http.ts";
 import { Random } from "./random.ts";
 import type { Clock, Scheduler } from "./scheduler.ts";
@@ -50,30 +50,31 @@ export class Hosts {
       this.keys,
       name,
       (context, instance) => product.openKeyObject(base, around(), instance.version, context),
-      (host, instance, before, after) => this.#seeKey(host, instance, before, after),
+      {
+        changed: (host, instance, before, after) => this.#seeKey(host, instance, before, after),
+        rang: (host) => this.#seeRing(host),
+      },
     );
   }
 
   ledger(name: string): Host {
     const { product, around } = this.#parts;
-    return this.#find(
-      this.ledgers,
-      name,
-      (context) => product.openLedgerObject(around(), context),
-      (_host, _instance, before, after) => this.#seeLedger(name, before, after),
-    );
+    return this.#find(this.ledgers, name, (context) => product.openLedgerObject(around(), context), {
+      changed: (_host, _instance, before, after) => this.#seeLedger(name, before, after),
+      rang: NOTHING,
+    });
   }
 
   #find(
     known: Map<string, Host>,
     name: string,
     start: HostParts["start"],
-    changed: HostParts["changed"],
+    seen: Pick<HostParts, "changed" | "rang">,
   ): Host {
     const found = known.get(name);
     if (found !== undefined) return found;
     const { scheduler, version, mark, clock } = this.#parts;
-    const parts = { scheduler, epoch: START, start, changed, version, mark, faults: this.#faults() };
+    const parts = { scheduler, epoch: START, start, ...seen, version, mark, faults: this.#faults() };
     const made = new Host(name, clock(), parts);
     known.set(name, made);
     return made;
@@ -106,10 +107,17 @@ export class Hosts {
     return () => void this.shown.push({ shard, size, root, at: scheduler.now, published: published(shard) });
   }
 
-  #labelOf(host: Host, instance: Instance): string {
+  /** What the object did by a time that it has seen stays done when its clock goes back. */
+  #seeRing(host: Host): void {
+    const key = this.labels.get(host);
+    const { scheduler, note } = this.#parts;
+    if (key !== undefined) note({ do: "rang", key, clock: scheduler.now + host.clock.offset });
+  }
+
+  #labelOf(host: Host): string {
     const known = this.labels.get(host);
     if (known !== undefined) return known;
-    const request = instance.cause?.given[0] as SimRequest | undefined;
+    const request = CAUSES.getStore()?.given[0] as SimRequest | undefined;
     const label = /"\/pay\/(k\d+)"/.exec(request?.headers?.get("oncegate") ?? "")?.[1];
     if (label === undefined) return "";
     this.labels.set(host, label);
@@ -120,12 +128,12 @@ export class Hosts {
     const [from, to] = [was.kv.get("record"), is.kv.get("record")];
     if (from === to) return NOTHING;
     const { scheduler, around, note } = this.#parts;
-    const key = this.#labelOf(host, instance);
+    const key = this.#labelOf(host);
     const seenFrom = scheduler.now;
     const clock = seenFrom + host.clock.offset;
     const [before, after] = [summarise(from), summarise(to)];
-    const method = instance.cause?.method ?? "";
-    const token = instance.cause === null ? null : tokenIn(method, instance.cause.given);
+    const { method, given } = CAUSES.getStore() ?? { method: "", given: [] };
+    const token = tokenIn(method, given);
     return () => {
       if (after !== null && after.state === "in-flight" && after.effect !== before?.effect) {
         const { windowMs, quarantineMs, executionMsMax, onCrash } = around().policyOf(instance.version);
