@@ -10,7 +10,7 @@ export const BUNDLES_PER_WRITE = 8;
 export const BATCH_LINES_MAX = 1_000;
 
 /** So long a batch waits for more. Nobody waits for it: what is appended here has been answered to its caller already. */
-export const GATHER_MS = 25;
+export const GATHER_MS = 10;
 
 /** So many deliveries wait for no more: a transaction's own cost is small beside theirs by then. */
 export const GATHERED_MAX = 16;
