@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { copyFile, mkdir } from "node:fs/promises";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { ROUTES } from "./test/worker/support/routes.ts";
@@ -16,6 +17,14 @@ const operators = [
   sha256: createHash("sha256").update(`secret-of-${id}`).digest("hex"),
   roles,
 }));
+
+/** A copy of `wrangler.toml` that has no `.dev.vars` beside it: what a start has left there is no business of tests. */
+async function copySettings(): Promise<string> {
+  const folder = "./.wrangler/tests";
+  await mkdir(folder, { recursive: true });
+  await copyFile("./wrangler.toml", `${folder}/wrangler.toml`);
+  return `${folder}/wrangler.toml`;
+}
 
 // A test that passes at the second try has found something: nothing is retried, and no test runs alone by mistake.
 const strict = { retry: 0, allowOnly: false };
@@ -49,7 +58,8 @@ export default defineConfig(async () => ({
         plugins: [
           cloudflareTest({
             verbose: false,
-            wrangler: { configPath: "./wrangler.toml" },
+            main: "./src/worker.ts",
+            wrangler: { configPath: await copySettings() },
             miniflare: {
               bindings: {
                 ORIGIN_URL: "https://origin.example",

@@ -5,4 +5,4 @@
 export type { Config, RoutePolicy } from "./core/policy.ts";
 export type { Env } from "./env.ts";
 export { type MemoryLeases, makeMemoryLeases } from "./reconcile/memory.ts";
-export { default, KeyObject, QuotaObject } from "./worker.ts";
+export { default, KeyObject, LedgerObject, QuotaObject } from "./worker.ts";

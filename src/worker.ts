@@ -13,6 +13,7 @@ import { openKeyPort } from "./key/remote.ts";
 import { isDatabaseUp } from "./ledger/d1.ts";
 import { readOverview, scanStale } from "./ledger/d1-findings.ts";
 import { openLeases } from "./ledger/d1-lease.ts";
+import { listEffects } from "./ledger/read/effects.ts";
 import { answerLedger, type LedgerDesk } from "./ledger/read/endpoints.ts";
 import { listOpenKeys } from "./ledger/read/open-keys.ts";
 import { LedgerObjectShell } from "./ledger/shard/ledger-object.ts";
@@ -140,6 +141,7 @@ function deskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDe
     reconciliation: reconciliationDeskOf(wiring, keys, ctx),
     keys,
     sinks: config.ledger.sinks,
+    listEffects: database === null ? null : (url) => listEffects(database, url),
     listOpenKeys: database === null ? null : (query) => listOpenKeys(database, query),
     writeId: (name) => writeOperationId(name, keyring),
     readId: (id) => readOperationId(id, keyring),

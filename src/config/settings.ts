@@ -35,7 +35,9 @@ export const SETTINGS = {
   LEDGER_NAME: {
     fallback: derived("the Worker's name"),
     allowed: `${span(bounds.LEDGER_NAME_LENGTH)} letters, digits and . _ - /, a letter or digit at both ends`,
-    meaning: "Origin line of checkpoints, followed by `/epoch:shard`.",
+    meaning:
+      "Origin line of checkpoints, followed by `/epoch:shard`. A Worker can't read its own name: one that is not " +
+      "called `oncegate` has to be told.",
   },
   LEDGER_SHARDS: {
     fallback: given(4),
@@ -61,7 +63,7 @@ export const SETTINGS = {
     fallback: given("all"),
     allowed: allowOneOf(EFFECT_TABLES),
     meaning:
-      "Which effects get a row in D1: `all`, or `open` (unknown, reported and saga effects only; cheaper).",
+      "Which effects get a row in D1: `all`, or `open` (reported ones, and dispatches once their outcome is unknown; cheaper).",
   },
   OPERATORS_REQUIRED: {
     fallback: given(2),

@@ -71,6 +71,8 @@ export type Entry =
   | ({ type: "settled"; status: number | null; answerDigest: string | null } & Ending & Attempt)
   | ({ type: "released"; evidence: Evidence } & Ending & Attempt)
   | ({ type: "unknown"; code: UnknownReason } & Attempt)
+  /** Another attempt follows this one, whose outcome is unknown: only its executor can still say what became of it, and is late then. */
+  | ({ type: "fenced" } & Attempt)
   /** A settle that came with an old token: nothing changed, but what it said is kept. */
   | ({ type: "late"; answerDigest: string | null } & Attempt)
   /** A truth that came after another one had been accepted: nothing changed, somebody has to look. */
@@ -102,6 +104,7 @@ function phaseOf(entry: Entry): EffectPhase | null {
     case "effect-contradiction":
       return entry.phase;
     case "unknown":
+    case "fenced":
     case "late":
     case "contradiction":
     case "proposed":

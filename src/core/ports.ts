@@ -47,7 +47,9 @@ export type Given = { status: number; headers: Pairs; body: Uint8Array | Readabl
 
 /** What became of one try. Times are milliseconds since the epoch. */
 export type Submitted =
-  | { kind: "executed" | "replayed"; given: Given; createdAt: number; expiresAt: number }
+  | { kind: "executed"; given: Given; createdAt: number; expiresAt: number }
+  /** `leftMs`: for how long it is still given, by the key's own clock, which need not be the caller's. */
+  | { kind: "replayed"; given: Given; createdAt: number; expiresAt: number; leftMs: number }
   /** The first caller's copy of an answer that is too large, or endless, to be kept. */
   | { kind: "streamed"; given: Given }
   | { kind: "released"; given: Given }

@@ -41,6 +41,13 @@ export type Terms = {
 /** Entries of one life that the ledger has not acknowledged. `acked` entries came before, the last of them with hash `head`. */
 export type Stream = { inc: string; acked: number; head: string; entries: readonly Entry[] };
 
+/** `head` of a stream of which something was left out, because no ledger was kept then: nothing of it is told any more. */
+export const UNTOLD = "untold";
+
+export function isUntold({ head }: Stream): boolean {
+  return head === UNTOLD;
+}
+
 /** Streams in the order of their lives; the last is this life's. Earlier ones are there only while undelivered. */
 export type Outbox = readonly Stream[];
 

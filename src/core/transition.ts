@@ -16,6 +16,7 @@ import {
   type Answer,
   type InFlight,
   isPurgeable,
+  isUntold,
   type Life,
   type LiveRecord,
   type Outbox,
@@ -25,6 +26,7 @@ import {
   type Settled,
   type Stream,
   type Terms,
+  UNTOLD,
   type Unknown,
   undelivered,
 } from "./record.ts";
@@ -54,12 +56,25 @@ export function remark<R extends LiveRecord>(record: R, t: number, entry: Entry)
   return isRepeat ? record : { ...record, t, outbox: note(record.outbox, record.inc, entry) };
 }
 
-/** The same record with nothing to tell, for deployments that keep no ledger. */
+/** The same record with nothing to tell, for deployments that keep no ledger. What is left out of a life can't be told later. */
 export function withoutEntries(record: LiveRecord): LiveRecord {
   const current = record.outbox.at(-1);
   if (current === undefined) return record;
-  const acked = current.acked + current.entries.length;
-  return { ...record, outbox: [{ ...current, acked, entries: [] }] };
+  return { ...record, outbox: [emptied(current)] };
+}
+
+/** The same record without entries of lives of which something was left out: the ledger would wait for that for ever. */
+export function withoutUntold(record: LiveRecord): LiveRecord {
+  if (!record.outbox.some(isUntold)) return record;
+  const outbox = record.outbox
+    .map((stream) => (isUntold(stream) ? emptied(stream) : stream))
+    .filter(({ inc, entries }) => inc === record.inc || entries.length > 0);
+  return { ...record, outbox };
+}
+
+function emptied(stream: Stream): Stream {
+  if (stream.entries.length === 0) return stream;
+  return { ...stream, acked: stream.acked + stream.entries.length, head: UNTOLD, entries: [] };
 }
 
 /** The three members by which an entry names the current attempt. */
@@ -109,7 +124,9 @@ export function startLife(fresh: Fresh, fp: string, nonce: string, carried: Outb
 export function nextAttempt(record: Released | Unknown, fresh: Fresh, nonce: string, t: number): InFlight {
   const terms = { ...record.terms, executor: fresh.terms.executor };
   const { effect } = fresh;
-  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, terms, dispatchedAt: t, t }, t);
+  const left = { type: "fenced", ...attemptOf(record, t) } as const;
+  const outbox = record.state === "unknown" ? note(record.outbox, record.inc, left) : record.outbox;
+  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, terms, dispatchedAt: t, t, outbox }, t);
 }
 
 export function toUnknown(record: InFlight, reason: UnknownReason, t: number): Unknown {

@@ -54,17 +54,19 @@ export function readOptions(args, names) {
  * @returns {string | null}
  */
 export function readVar(args, name) {
-  let value = null;
+  const given = listVars(args).map((text) => splitOnce(text, ":"));
+  const found = given.findLast(([key]) => key === name);
+  return found === undefined ? null : (found[1] ?? "");
+}
+
+function listVars(args) {
   let inVars = false;
-  for (const arg of args) {
+  return args.flatMap((arg) => {
     const [option, inline] = splitOnce(arg, "=");
     if (arg.startsWith("-")) inVars = option === "--var";
     const text = arg.startsWith("-") ? inline : arg;
-    if (!inVars || text === null) continue;
-    const [key, given] = splitOnce(text, ":");
-    if (key === name) value = given ?? "";
-  }
-  return value;
+    return inVars && text !== null ? [text] : [];
+  });
 }
 
 /**
@@ -82,6 +84,8 @@ export function findMistake(args, env) {
   const empty = WITH_VALUE.find((name) => args.some((arg, index) => lacksValue(name, arg, args[index + 1])));
   if (empty === "--port") return "--port needs a value: npm start -- --port 8788";
   if (empty !== undefined) return `${empty} needs a value.`;
+  const unnamed = listVars(args).find((text) => !/^[^=:\s]+:/.test(text));
+  if (unnamed !== undefined) return `--var takes NAME:value, not ${unnamed}`;
   const port = readOption(args, ["--port"]);
   const isPort = port === null || (/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= PORT_MAX);
   return isPort ? null : `--port is a number from 1 to ${PORT_MAX}.`;

@@ -8,6 +8,7 @@ export type Settings = {
 export function readSettings(
   args: readonly string[],
 ): Promise<Settings | { kind: "failed"; message: string }>;
+export function readFiles(args: readonly string[]): Promise<Settings>;
 export const DEMO_ROUTES: readonly Record<string, unknown>[];
 export function hasRoutes(args: readonly string[], settings: Settings): boolean;
 export function findOrigin(

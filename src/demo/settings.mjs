@@ -18,21 +18,16 @@ export const DEMO_ROUTES = [
 const READER = "settings of the gateway";
 
 /**
- * Reads `wrangler.toml` and `.dev.vars` (or what the arguments name instead) as `wrangler dev` does.
+ * Reads `wrangler.toml` and `.dev.vars` (or what the arguments name instead) as `wrangler dev` does, in a thread of its own: wrangler takes
+ * a second and a lot of memory, which end with it.
  *
  * @param {readonly string[]} args
  * @returns {Promise<{kind: "read", file: string, services: {binding: string, service: string}[],
  *   vars: Record<string, {from: "secrets" | "config", value: unknown}>} | {kind: "failed", message: string}>}
  */
 export function readSettings(args) {
-  const asked = {
-    reader: READER,
-    config: readOption(args, ["--config", "-c"]) ?? undefined,
-    env: readOption(args, ["--env", "-e"]) ?? process.env.CLOUDFLARE_ENV,
-    envFiles: readOptions(args, ["--env-file"]),
-  };
-  // A thread of its own: wrangler takes a second and a lot of memory, which end with it.
-  const thread = new Worker(new URL(import.meta.url), { workerData: asked, stdout: true, stderr: true });
+  const workerData = { reader: READER, args };
+  const thread = new Worker(new URL(import.meta.url), { workerData, stdout: true, stderr: true });
   return new Promise((resolve) => {
     thread.once("message", resolve);
     thread.once("error", (error) => resolve({ kind: "failed", message: error.message }));
@@ -64,7 +59,15 @@ export function hasRoutes(args, { vars }) {
   return readVar(args, "ROUTES") !== null || vars.ROUTES !== undefined;
 }
 
-async function answerAsReader({ config, env, envFiles }) {
+/**
+ * What that thread does. Rejects where a file can't be read.
+ *
+ * @param {readonly string[]} args
+ */
+export async function readFiles(args) {
+  const config = readOption(args, ["--config", "-c"]) ?? undefined;
+  const env = readOption(args, ["--env", "-e"]) ?? process.env.CLOUDFLARE_ENV;
+  const envFiles = readOptions(args, ["--env-file"]);
   const { unstable_readConfig, unstable_getVarsForDev } = await import("wrangler");
   const read = unstable_readConfig({ config, env }, { hideWarnings: true });
   const found = unstable_getVarsForDev(read.userConfigPath, envFiles, read.vars, env, true, read.secrets);
@@ -80,7 +83,7 @@ async function answerAsReader({ config, env, envFiles }) {
 
 if (!isMainThread && workerData?.reader === READER) {
   try {
-    parentPort.postMessage(await answerAsReader(workerData));
+    parentPort.postMessage(await readFiles(workerData.args));
   } catch (error) {
     parentPort.postMessage({ kind: "failed", message: error.message });
   }

@@ -83,16 +83,17 @@ async function answer(visit: Visit): Promise<Handled> {
     operation: ticket.operation,
   });
   const cached = recall(visit);
-  if (cached === null) return reply(visit, await submitOperation(visit), told);
-  if (!(await mayHaveAnswer(visit))) return reply(visit, await denyAnswer(visit), told);
+  const askedAt = Date.now();
+  if (cached === null) return reply(visit, await submitOperation(visit), askedAt, told);
+  if (!(await mayHaveAnswer(visit))) return reply(visit, await denyAnswer(visit), askedAt, told);
   observeLater(visit, "replayed");
   return told(replyReplayed(cached, cached.fields, Date.now()), "replayed");
 }
 
 type Tell = (response: Response, mark: Mark) => Handled;
 
-/** Step 9. */
-function reply(visit: Visit, submitted: Submitted, told: Tell): Handled {
+/** Step 9. `askedAt`: when the key was asked, by this isolate's clock. */
+function reply(visit: Visit, submitted: Submitted, askedAt: number, told: Tell): Handled {
   const { gateway, ticket } = visit;
   const link: StatusLink = { prefix: gateway.prefix, operation: ticket.operation };
   switch (submitted.kind) {
@@ -100,7 +101,7 @@ function reply(visit: Visit, submitted: Submitted, told: Tell): Handled {
       return told(replyExecuted(submitted.given, submitted, link), "executed");
     case "replayed": {
       const fields = replayFields(submitted.given, submitted, link);
-      remember(visit, submitted, fields);
+      remember(visit, submitted, askedAt + submitted.leftMs, fields);
       return told(replyReplayed(submitted.given, fields, Date.now()), "replayed");
     }
     case "streamed":
@@ -156,13 +157,16 @@ function isCacheable(policy: RoutePolicy): boolean {
   return policy.audit !== "durable" && !policy.sealWithKey;
 }
 
+type Replayed = Extract<Submitted, { kind: "replayed" }>;
+
 /**
  * Only what came back as a replay is kept: the first answer may hold fields and values that are not to be given twice,
- * and most keys are never asked for again.
+ * and most keys are never asked for again. `until` is counted from before the key was asked: its clock may be another one, and its
+ * answer may have been long on its way.
  */
-function remember(visit: Visit, replayed: Extract<Submitted, { expiresAt: number }>, fields: Pairs): void {
+function remember(visit: Visit, { given }: Replayed, until: number, fields: Pairs): void {
   const { gateway, policy, ticket } = visit;
-  const { status, body } = replayed.given;
+  const { status, body } = given;
   if (!isCacheable(policy) || !(body instanceof Uint8Array)) return;
-  gateway.cache.keep(ticket.name, ticket.fp, { status, fields, body, expiresAt: replayed.expiresAt });
+  gateway.cache.keep(ticket.name, ticket.fp, { status, fields, body, expiresAt: until });
 }

@@ -48,20 +48,23 @@ export function makeRouter(prefix: string): Serve {
       return answered ?? replyProblem(problem("not-found"), gateway.prefix, null);
     });
 
+  const answer = async (request: Request, visit: Visit): Promise<Response> => {
+    const target = readTarget(request.url);
+    if (!isOwn(target, prefix)) return serveTraffic(request, target, visit);
+    return (await own.fetch(request, visit)) ?? replyProblem(problem("not-found"), prefix, null);
+  };
+
   return async (request, visit) => {
     const { gateway } = visit;
+    const { corsOrigins } = gateway.config;
     try {
-      const preflight = answerPreflight(request, gateway.config.corsOrigins);
-      if (preflight !== null) return preflight;
-      const target = readTarget(request.url);
-      const response = isOwn(target, prefix)
-        ? ((await own.fetch(request, visit)) ?? replyProblem(problem("not-found"), prefix, null))
-        : await serveTraffic(request, target, visit);
-      return withCors(response, request, gateway.config.corsOrigins);
+      const preflight = answerPreflight(request, corsOrigins);
+      return preflight ?? withCors(await answer(request, visit), request, corsOrigins);
     } catch (error) {
       const incident = crypto.randomUUID();
       gateway.report("defect", { incident, error: nameOf(error) });
-      return replyProblem(problem("internal", null, { incident }), gateway.prefix, null);
+      const refusal = replyProblem(problem("internal", null, { incident }), prefix, null);
+      return withCors(refusal, request, corsOrigins);
     }
   };
 }

@@ -8,6 +8,7 @@ import type { Attempt, Word } from "../core/effect/judge.ts";
 import type { Event } from "../core/event.ts";
 import { FLUSH_RETRY_MS, UNREADABLE_RETRY_MS, WAKE_PAUSE_MS } from "../core/limits.ts";
 import type { LedgerPort, Report } from "../core/ports.ts";
+import { isUntold } from "../core/record.ts";
 import { nameOf } from "../report.ts";
 import { Observer } from "./audit/observer.ts";
 import { SharedInquiry } from "./inquiry/shared-inquiry.ts";
@@ -153,7 +154,7 @@ export class Keeper {
       return true;
     }
     const stream = ticked.before.outbox.at(-1);
-    if (stream !== undefined) {
+    if (stream !== undefined && !isUntold(stream)) {
       const held = await parts.ledger.append(this.name, { ...stream, entries: ticked.step.entries });
       if (held.kind === "failed") return false;
     }

@@ -71,24 +71,19 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     return responseFor(await work);
   }
 
-  async #serve(request: Request): Promise<Begun> {
-    let parts: KeyParts | null = null;
-    try {
-      parts = await this.parts();
+  #serve(request: Request): Promise<Begun> {
+    // Where a defect ends this nothing has been sent: `submit` lets nothing escape once it has a grant, and a claim alone sends nothing.
+    return this.#attend<Begun>(refuseStore(), async (parts) => {
       const operation = readOperation(request);
       const policy = parts.route(operation.route);
       if (policy === null) return refuseStore();
       // Who asks says where the attempt runs: its route may have been changed since, in one of the two.
       if (readAsk(request) === "begin") {
-        return await new LocalClaim(this.#keeper, parts, policy, "worker").begin(operation);
+        return new LocalClaim(this.#keeper, parts, policy, "worker").begin(operation);
       }
       const claim = new LocalClaim(this.#keeper, parts, policy, "object");
-      return await submit(this.#executorOf(parts, claim), operation, policy);
-    } catch (error) {
-      // Nothing has been sent: `submit` lets nothing escape once it has a grant, and a claim alone sends nothing.
-      parts?.report("defect", { where: "key object", error: nameOf(error) });
-      return refuseStore();
-    }
+      return submit(this.#executorOf(parts, claim), operation, policy);
+    });
   }
 
   #executorOf({ origin, report }: KeyParts, claim: LocalClaim): Executor {
@@ -97,7 +92,11 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
       origin,
       report,
       keepAlive: (work) => this.ctx.waitUntil(work),
-      ended: (token) => this.#keeper.running.stop(token),
+      ended: (token) => {
+        this.#keeper.running.stop(token);
+        // An attempt that a defect has ended changed nothing that would wake who waits for it.
+        this.#keeper.waiters.wakeAll();
+      },
     };
   }
 
@@ -126,41 +125,29 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   }
 
   /** Records a report of effects of one attempt. Made again, it records nothing more. */
-  async tell(attempt: Attempt, report: readonly Told[]): Promise<Telling> {
-    let parts: KeyParts | null = null;
-    try {
-      parts = await this.parts();
+  tell(attempt: Attempt, report: readonly Told[]): Promise<Telling> {
+    return this.#attend<Telling>({ kind: "unavailable" }, async (parts) => {
       const telling = await tellEffects(this.#keeper, parts, attempt, report);
       await this.#keeper.store.healAlarm();
       return telling;
-    } catch (error) {
-      parts?.report("defect", { where: "key object", error: nameOf(error) });
-      return { kind: "unavailable" };
-    }
+    });
   }
 
   /** See `KeyPort`. */
-  async ask(effect: string): Promise<Attested> {
-    let parts: KeyParts | null = null;
-    try {
-      parts = await this.parts();
+  ask(effect: string): Promise<Attested> {
+    return this.#attend<Attested>({ kind: "unavailable" }, async (parts) => {
       const attested = await askAttempt(this.#keeper, parts, effect);
       await this.#keeper.store.healAlarm();
       return attested;
-    } catch (error) {
-      parts?.report("defect", { where: "key object", error: nameOf(error) });
-      return { kind: "unavailable" };
-    }
+    });
   }
 
   /**
    * Notes what callers of this key were told elsewhere, or are about to be told where its route's `audit` is `durable`: then false says that it
    * is not noted. An unused key is left unused.
    */
-  async observe(seen: readonly Seen[]): Promise<boolean> {
-    let parts: KeyParts | null = null;
-    try {
-      parts = await this.parts();
+  observe(seen: readonly Seen[]): Promise<boolean> {
+    return this.#attend(false, async (parts) => {
       const loaded = this.#keeper.store.load();
       if (loaded.kind === "unreadable") return false;
       if (loaded.record.state === "absent") return true;
@@ -168,24 +155,22 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
       if (parts.route(loaded.record.route)?.audit === "durable") return this.#keeper.observeNow(parts, seen);
       this.#keeper.observe(parts, seen);
       return true;
-    } catch (error) {
-      parts?.report("defect", { where: "key object", error: nameOf(error) });
-      return false;
-    }
+    });
   }
 
   /** What is true of this key, after waiting up to `waitMs` for a change. Writes nothing for a key that was never used. */
-  async look(waitMs: number): Promise<Look> {
-    const parts = await this.parts();
-    await this.#keeper.store.healAlarm();
-    const first = this.#lookNow(parts);
-    const isMoving =
-      first.kind === "found" && (first.status.state === "in-flight" || first.status.state === "unknown");
-    if (waitMs <= 0 || !isMoving) return first;
-    // Its answer is a change like any other, and wakes who waits.
-    if (first.status.state === "unknown") this.ctx.waitUntil(inquire(this.#keeper, parts, null));
-    await this.#keeper.waiters.wait(waitMs);
-    return this.#lookNow(parts);
+  look(waitMs: number): Promise<Look> {
+    return this.#attend<Look>({ kind: "unavailable" }, async (parts) => {
+      await this.#keeper.store.healAlarm();
+      const first = this.#lookNow(parts);
+      const isMoving =
+        first.kind === "found" && (first.status.state === "in-flight" || first.status.state === "unknown");
+      if (waitMs <= 0 || !isMoving) return first;
+      // Its answer is a change like any other, and wakes who waits.
+      if (first.status.state === "unknown") this.ctx.waitUntil(inquire(this.#keeper, parts, null));
+      await this.#keeper.waiters.wait(waitMs);
+      return this.#lookNow(parts);
+    });
   }
 
   /** Whoever looks at a record whose attempt was lost with its executor is told so. An unused key is left unused. */
@@ -200,22 +185,19 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   }
 
   /** The same for operators, with more of it. Writes nothing. */
-  async inspect(rehearsed: Rehearsed | null): Promise<Inspection> {
-    return inspectKey(this.#keeper, await this.parts(), rehearsed);
+  inspect(rehearsed: Rehearsed | null): Promise<Inspection> {
+    return this.#attend<Inspection>({ kind: "unavailable" }, async (parts) =>
+      inspectKey(this.#keeper, parts, rehearsed),
+    );
   }
 
   /** Records an operator's word on an unknown outcome. Of a key that was never used nothing is recorded. */
-  async resolve(resolution: Resolution): Promise<Resolving> {
-    let parts: KeyParts | null = null;
-    try {
-      parts = await this.parts();
+  resolve(resolution: Resolution): Promise<Resolving> {
+    return this.#attend<Resolving>({ kind: "unavailable" }, async (parts) => {
       const resolving = await resolveKey(this.#keeper, parts, resolution);
       await this.#keeper.store.healAlarm();
       return resolving;
-    } catch (error) {
-      parts?.report("defect", { where: "key object", error: nameOf(error) });
-      return { kind: "unavailable" };
-    }
+    });
   }
 
   /** One alarm for all due times; a pure tick over what is stored, safe early, late, twice or never. Never throws. */
@@ -234,16 +216,23 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     store.armAfterAlarm(Date.now() + pauseMs);
   }
 
-  async #withClaim<Result>(
+  #withClaim<Result>(
     route: string,
     failed: Result,
     act: (claim: LocalClaim) => Promise<Result>,
   ): Promise<Result> {
+    return this.#attend(failed, async (parts) => {
+      const policy = parts.route(route);
+      return policy === null ? failed : act(new LocalClaim(this.#keeper, parts, policy, "worker"));
+    });
+  }
+
+  /** What every call but the alarm goes through: where the deployment is misconfigured, or on a defect, its caller is told `failed`. */
+  async #attend<Result>(failed: Result, act: (parts: KeyParts) => Promise<Result>): Promise<Result> {
     let parts: KeyParts | null = null;
     try {
       parts = await this.parts();
-      const policy = parts.route(route);
-      return policy === null ? failed : await act(new LocalClaim(this.#keeper, parts, policy, "worker"));
+      return await act(parts);
     } catch (error) {
       parts?.report("defect", { where: "key object", error: nameOf(error) });
       return failed;

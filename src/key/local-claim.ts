@@ -209,8 +209,11 @@ export class LocalClaim implements Claim {
     const given = this.#keeper.opened.find(settled) ?? (await this.#open(settled, answer, operation));
     if (given === null) return refuseStore();
     // The same call made again, because its reply was lost, is the one that executed.
-    const kind = settled.nonce === operation.nonce ? "executed" : "replayed";
-    return { kind, given, createdAt: settled.settledAt, expiresAt: windowEnd(settled) };
+    const isOwn = settled.nonce === operation.nonce;
+    const expiresAt = windowEnd(settled);
+    const told = { given, createdAt: settled.settledAt, expiresAt };
+    if (isOwn) return { kind: "executed", ...told };
+    return { kind: "replayed", ...told, leftMs: expiresAt - Math.max(settled.t, Date.now()) };
   }
 
   /** Null: what is stored does not open. */

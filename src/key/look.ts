@@ -2,7 +2,7 @@
 import type { KnownEffect } from "../core/effect/judge.ts";
 import { DISPATCH_CAPABILITY } from "../core/entry.ts";
 import type { Look, OperationStatus } from "../core/ports.ts";
-import { isExpired, isPurgeable, type LiveRecord, windowEnd } from "../core/record.ts";
+import { isExpired, isPurgeable, isUntold, type LiveRecord, windowEnd } from "../core/record.ts";
 import type { Loaded } from "./storage/store.ts";
 
 /** `isKept`: whether a ledger keeps what the record has to tell. `readEffects` gives what was reported in its life. */
@@ -29,6 +29,7 @@ function statusOf(
 ): OperationStatus {
   const stream = record.outbox.at(-1);
   const acked = stream?.acked ?? 0;
+  const isTold = isKept && (stream === undefined || !isUntold(stream));
   return {
     state: stateOf(record, t),
     attempts: record.n,
@@ -36,7 +37,7 @@ function statusOf(
     changedAt: changedAt(record),
     expiresAt: record.state === "settled" ? windowEnd(record) : null,
     effects: [dispatchOf(record), ...reported.map(describeEffect)],
-    ledger: isKept ? { seq: acked + (stream?.entries.length ?? 0), delivered: acked } : null,
+    ledger: isTold ? { seq: acked + (stream?.entries.length ?? 0), delivered: acked } : null,
   };
 }
 

@@ -1,6 +1,12 @@
 /** Open dispatches as a reconciliation reads them, and what is told of its runs. From the primary: what was written is found. */
 import { QUARANTINE_AFTER, QUARANTINED_LISTED_MAX, RUNS_KEPT } from "../core/limits.ts";
-import type { Cursor, Page, StaleEffect } from "../core/reconcile/finding.ts";
+import {
+  type Cursor,
+  type Page,
+  readFindingId,
+  type StaleEffect,
+  writeFindingId,
+} from "../core/reconcile/finding.ts";
 import type { Overview } from "../core/reconcile/overview.ts";
 import { D1_TIMEOUT_MS } from "./bounds.ts";
 import { withinTime } from "./time.ts";
@@ -30,7 +36,7 @@ export async function scanStale(
   staleBefore: number,
   limit: number,
 ): Promise<Page<StaleEffect>> {
-  const [effect = "", stream = ""] = after?.id.split(" ") ?? [];
+  const { effect, stream } = readFindingId(after?.id ?? "");
   const read = database
     .withSession("first-primary")
     .prepare(SCAN)
@@ -45,7 +51,7 @@ export async function scanStale(
 }
 
 function idOf({ effect_id, stream }: ScanRow): string {
-  return `${effect_id} ${stream}`;
+  return writeFindingId(effect_id, stream);
 }
 
 function describe(row: ScanRow): StaleEffect {

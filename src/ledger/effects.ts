@@ -8,7 +8,8 @@ const FLAGS: readonly string[] = ["late", "contradiction", "effect-contradiction
 /** Types of entries that tell nothing of their effect: no row is touched for them. */
 const SILENT: readonly string[] = ["purged", "observed"];
 
-type Told = Readonly<Record<string, unknown>>;
+/** The members of a line. */
+type Line = Readonly<Record<string, unknown>>;
 
 /**
  * `all`: false where finished dispatches get no row of their own. Lines in the order of the log; `operations` are the names of the key
@@ -21,7 +22,7 @@ export function effectsOf(
 ): EffectRow[] {
   const rows = new Map<string, EffectRow>();
   for (const [i, line] of lines.entries()) {
-    const told: Told = JSON.parse(line);
+    const told: Line = JSON.parse(line);
     const { effect_id, stream, capability, type } = told;
     if (typeof effect_id !== "string" || typeof capability !== "string" || SILENT.includes(String(type)))
       continue;
@@ -33,7 +34,7 @@ export function effectsOf(
   return [...rows.values()];
 }
 
-function merge(earlier: EffectRow | undefined, told: Told, all: boolean): Omit<EffectRow, "operation"> {
+function merge(earlier: EffectRow | undefined, told: Line, all: boolean): Omit<EffectRow, "operation"> {
   const state = stateOf(told);
   const isFlag = FLAGS.includes(String(told.type));
   // An operator's grounds have members of the same names; they are not the effect's own.
@@ -54,18 +55,26 @@ function merge(earlier: EffectRow | undefined, told: Told, all: boolean): Omit<E
     changed_at: Number(told.at),
     flagged: isFlag || earlier?.flagged === 1 ? 1 : 0,
     version: Number(told.seq),
-    must: isOpenOnly && earlier?.must !== 1 ? 0 : 1,
+    // A line that tells no state opens no row: a late word on an earlier life's effect is told in the stream of the present one.
+    must: (isOpenOnly || state === null) && earlier?.must !== 1 ? 0 : 1,
   };
 }
 
-function isReport({ type }: Told): boolean {
+function isReport({ type }: Line): boolean {
   return type === "effect" || type === "effect-contradiction";
 }
 
+/** States that a line tells by its type. Of an attempt that is late no record says anything any more, so its answer is what is true of it. */
+const TOLD_BY_TYPE: ReadonlyMap<unknown, string> = new Map([
+  ["unknown", "unknown"],
+  ["fenced", "fenced"],
+  ["late", "committed"],
+]);
+
 /** Null: the line tells no state. What contradicts an earlier truth says a phase and changes none. */
-function stateOf({ phase, type }: Told): string | null {
+function stateOf({ phase, type }: Line): string | null {
   if (type === "effect-contradiction") return null;
-  return textOf(phase) ?? (type === "unknown" ? "unknown" : null);
+  return textOf(phase) ?? TOLD_BY_TYPE.get(type) ?? null;
 }
 
 function textOf(value: unknown): string | null {

@@ -116,7 +116,13 @@ async function deliver(access: LedgerAccess, map: EpochMap, delivery: Delivery):
         map.forget();
         if (tries < PLACE_TRIES_MAX) continue;
         break;
-      case "ahead":
+      case "ahead": {
+        // The log has these and more: the last entry of a record that was not wiped after it had been told. What is told next,
+        // that entry again, is compared with what is there.
+        const last = delivery.lines.at(-1);
+        if (last === undefined) break;
+        return { kind: "held", seq: delivery.first + delivery.lines.length - 1, head: last.hash };
+      }
       case "frozen":
       case "failed":
         break;

@@ -18,6 +18,8 @@ export type OperatorDesk = {
   sinks: readonly LedgerSink[];
   /** Keys whose outcome is open, from D1. Null: D1 is no sink. Rejects while D1 does not answer. */
   listOpenKeys: ((query: OpenKeysQuery) => Promise<OpenKeysPage>) | null;
+  /** A page of the effects table in D1; null: the query is refused. Null as `listOpenKeys`, and rejects like it. */
+  listEffects: ((url: URL) => Promise<Record<string, unknown> | null>) | null;
   /** The public id of the operation behind a key object's name, and back; null: nobody was ever given this id. */
   writeId: (name: string) => Promise<string>;
   readId: (id: string) => Promise<string | null>;

@@ -1,6 +1,7 @@
 /** The operators' endpoints. Without configured operator tokens none of them exists. */
 import { problem } from "../core/problem.ts";
 import type { OperatorDesk } from "./desk.ts";
+import { answerEffects } from "./effects.ts";
 import { answerExplain } from "./explain.ts";
 import { answerFind } from "./find.ts";
 import { answerMetrics } from "./metrics.ts";
@@ -28,6 +29,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   },
   { path: /^\/operator\/keys\/find$/, method: "POST", role: "read", answer: answerFind },
   { path: /^\/operator\/keys$/, method: "GET", role: "read", answer: answerOpenKeys },
+  { path: /^\/operator\/effects$/, method: "GET", role: "read", answer: answerEffects },
   { path: /^\/operator\/explain$/, method: "POST", role: "read", answer: answerExplain },
   {
     path: /^\/operator\/reconciliation$/,

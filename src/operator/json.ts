@@ -27,6 +27,11 @@ export function refuseField(field: OperatorField): Problem {
   return problem("operator-request-refused", null, { field });
 }
 
+/** What is asked for is read from D1, which is none of the ledger's sinks. */
+export function refuseSinks(sinks: readonly string[]): Problem {
+  return problem("unsupported", null, { sinks: sinks.join(",") });
+}
+
 export function replyJson(body: unknown, status = 200): Response {
   return Response.json(body, { status, headers: { "Cache-Control": "no-store" } });
 }

@@ -1,18 +1,13 @@
 /** `GET /operator/keys`: keys whose outcome is open, the one that has been so for longest first. */
-import { decodeUtf8, encodeUtf8, fromBase64Url, toBase64Url } from "../core/bytes.ts";
+import { readPageQuery, writeCursor } from "../core/operator/page.ts";
 import { problem } from "../core/problem.ts";
 import type { OpenKeysPage, OpenKeysQuery, OpenPlace, OperatorDesk } from "./desk.ts";
-import { replyJson, writeTime } from "./json.ts";
+import { refuseSinks, replyJson, writeTime } from "./json.ts";
 
-const LIMIT = 100;
-const LIMIT_MAX = 1_000;
-const PARAMETERS = ["state", "after", "limit"];
 const START: OpenPlace = { changedAt: -1, effectId: "", stream: "" };
 
 export async function answerOpenKeys(request: Request, desk: OperatorDesk): Promise<Response> {
-  if (desk.listOpenKeys === null) {
-    return desk.refuse(problem("unsupported", null, { sinks: desk.sinks.join(",") }));
-  }
+  if (desk.listOpenKeys === null) return desk.refuse(refuseSinks(desk.sinks));
   const query = readQuery(new URL(request.url).searchParams);
   if (query === null) return desk.refuse(problem("query-invalid"));
   let page: OpenKeysPage;
@@ -23,20 +18,18 @@ export async function answerOpenKeys(request: Request, desk: OperatorDesk): Prom
   }
   const now = Date.now();
   const items = await Promise.all(page.rows.map((row) => describe(row, now, desk)));
-  return replyJson(page.next === null ? { items } : { items, next: writeCursor(page.next) });
+  if (page.next === null) return replyJson({ items });
+  const { changedAt, effectId, stream } = page.next;
+  return replyJson({ items, next: writeCursor([changedAt, effectId, stream]) });
 }
 
 /** Null: a parameter is missing, unknown, given twice or not what it has to be. */
 function readQuery(given: URLSearchParams): OpenKeysQuery | null {
-  const names = [...given.keys()];
-  if (new Set(names).size < names.length || !names.every((name) => PARAMETERS.includes(name))) return null;
+  const page = readPageQuery(given, ["state"]);
   const state = given.get("state");
-  const limit = given.get("limit") ?? String(LIMIT);
-  const cursor = given.get("after");
-  const after = cursor === null ? START : readCursor(cursor);
-  if (state !== "in-flight" && state !== "unknown") return null;
-  if (after === null || !/^[1-9][0-9]{0,5}$/.test(limit)) return null;
-  return { state, after, limit: Math.min(Number(limit), LIMIT_MAX) };
+  if (page === null || (state !== "in-flight" && state !== "unknown")) return null;
+  const after = page.after === null ? START : readPlace(page.after);
+  return after === null ? null : { state, after, limit: page.limit };
 }
 
 /** `age` in seconds. Rows older than the column that names their key have no `id`. */
@@ -55,15 +48,8 @@ async function describe(
   };
 }
 
-function writeCursor({ changedAt, effectId, stream }: OpenPlace): string {
-  return toBase64Url(encodeUtf8(JSON.stringify([changedAt, effectId, stream])));
-}
-
-function readCursor(cursor: string): OpenPlace | null {
-  const bytes = fromBase64Url(cursor);
-  const text = bytes === null ? null : decodeUtf8(bytes);
-  const [, changedAt, effectId, stream] =
-    /^\[(\d{1,15}),"([\x21\x23-\x5b\x5d-\x7e]{1,64})","([0-9a-f]{64})"\]$/.exec(text ?? "") ?? [];
-  if (effectId === undefined || stream === undefined) return null;
-  return { changedAt: Number(changedAt), effectId, stream };
+function readPlace([changedAt, effectId, stream]: readonly unknown[]): OpenPlace | null {
+  if (typeof changedAt !== "number" || !Number.isSafeInteger(changedAt)) return null;
+  if (typeof effectId !== "string" || typeof stream !== "string") return null;
+  return { changedAt, effectId, stream };
 }

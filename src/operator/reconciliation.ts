@@ -1,7 +1,9 @@
 /** What operators see of reconciliation, and how they have it run now. */
 import { type Problem, problem } from "../core/problem.ts";
+import { readFindingId } from "../core/reconcile/finding.ts";
 import type { Overview, QuarantinedRow, RunRow } from "../core/reconcile/overview.ts";
 import type { Result } from "../core/reconcile/ports.ts";
+import { refuseSinks, replyJson, writeTime } from "./json.ts";
 
 export type ReconciliationDesk = {
   sinks: readonly string[];
@@ -19,19 +21,17 @@ export type ReconciliationAccess = {
   run: (startedBy: string) => Promise<Result>;
 };
 
-const HEADERS = { "Cache-Control": "no-store" };
-
 /** `GET /operator/reconciliation`. */
 export async function answerOverview(desk: ReconciliationDesk): Promise<Response> {
-  if (desk.access === null) return refuseSinks(desk);
+  if (desk.access === null) return desk.refuse(refuseSinks(desk.sinks));
   try {
     const { lease, cursor, open, runs, quarantined } = await desk.access.read();
     const told = {
-      lease: lease === null ? null : { owner: lease.owner, until: time(lease.until) },
-      cursor: cursor === null ? null : { changed_at: time(cursor.at), ...placeOf(cursor.id) },
+      lease: lease === null ? null : { owner: lease.owner, until: writeTime(lease.until) },
+      cursor: cursor === null ? null : { changed_at: writeTime(cursor.at), ...placeOf(cursor.id) },
       open: {
         total: open.total,
-        oldest_at: open.oldestAt === null ? null : time(open.oldestAt),
+        oldest_at: open.oldestAt === null ? null : writeTime(open.oldestAt),
         under_5m: open.underFiveMinutes,
         under_1h: open.underAnHour,
         under_1d: open.underADay,
@@ -40,7 +40,7 @@ export async function answerOverview(desk: ReconciliationDesk): Promise<Response
       runs: runs.map(describeRun),
       quarantined: await Promise.all(quarantined.map((row) => describeQuarantined(row, desk))),
     };
-    return Response.json(told, { headers: HEADERS });
+    return replyJson(told);
   } catch {
     return desk.refuse(problem("ledger-unavailable"));
   }
@@ -48,19 +48,18 @@ export async function answerOverview(desk: ReconciliationDesk): Promise<Response
 
 /** `POST /operator/reconciliation/run`. */
 export async function answerRun(desk: ReconciliationDesk, operator: string): Promise<Response> {
-  if (desk.access === null) return refuseSinks(desk);
+  if (desk.access === null) return desk.refuse(refuseSinks(desk.sinks));
   const result = await desk.access.run(`operator:${operator}`);
   if (result.ended === "taken") return desk.refuse(problem("reconciliation-running"));
   if (!result.acquired) return desk.refuse(problem("ledger-unavailable"));
-  return Response.json(result, { headers: HEADERS });
-}
-
-function refuseSinks({ refuse, sinks }: ReconciliationDesk): Response {
-  return refuse(problem("unsupported", null, { sinks: sinks.join(",") }));
+  return replyJson(result);
 }
 
 function describeRun({ id, started_at, ended_at, ...row }: RunRow): Record<string, unknown> {
-  const times = { started_at: time(started_at), ended_at: ended_at === null ? null : time(ended_at) };
+  const times = {
+    started_at: writeTime(started_at),
+    ended_at: ended_at === null ? null : writeTime(ended_at),
+  };
   return { run: id, ...row, ...times };
 }
 
@@ -72,17 +71,13 @@ async function describeQuarantined(
     ...placeOf(id),
     operation: operation === null ? null : await operationId(operation),
     ...row,
-    first_at: time(first_at),
-    last_at: time(last_at),
-    due_at: time(due_at),
+    first_at: writeTime(first_at),
+    last_at: writeTime(last_at),
+    due_at: writeTime(due_at),
   };
 }
 
 function placeOf(id: string): { effect_id: string; stream: string } {
-  const [effect_id = "", stream = ""] = id.split(" ");
-  return { effect_id, stream };
-}
-
-function time(ms: number): string {
-  return new Date(ms).toISOString();
+  const { effect, stream } = readFindingId(id);
+  return { effect_id: effect, stream };
 }

@@ -95,7 +95,10 @@ describe.each(EXECUTORS)("an operation whose outcome nobody knows (%s)", (execut
     expectReplay(await stage.post(call), second);
     expect((await ask("first", "POST", path, word)).status).toBe(409);
 
-    const lines = await readStream(found.ledger.stream, 6);
+    const told = await readStream(found.ledger.stream, 8);
+    const seen = told.filter(({ type }) => type === "observed").map(({ code }) => code);
+    expect(seen).toEqual(["outcome-unknown", "replayed"]);
+    const lines = told.filter(({ type }) => type !== "observed");
     expect(lines.map(({ type, attempt, actor }) => [type, attempt, actor])).toEqual([
       ["granted", 1, undefined],
       ["unknown", 1, undefined],

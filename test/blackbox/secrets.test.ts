@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { findCanaries } from "../support/canary.ts";
+import type { Answer } from "../support/client.ts";
 import { expectExecuted, expectProblem, expectReplay } from "../support/expect-answer.ts";
 import { OPERATORS } from "../support/gateway.ts";
 import { describeRoute, EXECUTORS, useStage } from "../support/stage.ts";
@@ -20,6 +21,10 @@ const CANARIES = {
   requestHeader: "SECRET-HEADER-1",
   answerHeader: "SECRET-HEADER-2",
   operator: "operator-secret-",
+  note: "SECRET-NOTE-1",
+  reason: "SECRET-REASON-1",
+  evidence: "SECRET-EVIDENCE-1",
+  probed: "SECRET-PROBED-1",
   naming: "SECRET-NAMING-1",
   sealing: "SECRET-SEALING-1",
 };
@@ -42,6 +47,16 @@ const stage = useStage({
 
 describe("secrets", () => {
   const shown: string[] = [];
+  /** Macs of the tokens that the origin was given. */
+  const macs: string[] = [];
+
+  async function ask(token: string, path: string, body: unknown): Promise<Answer> {
+    const headers: HeaderPair[] = [["Authorization", `Bearer ${token}`]];
+    const sent = { method: "POST", target: `/_oncegate/${path}`, headers, body: JSON.stringify(body) };
+    const answer = await stage.send(sent);
+    shown.push(answer.rawHead, answer.text());
+    return answer;
+  }
 
   it.each(EXECUTORS.flatMap((executor) => [executor, `${executor}-sealed`]))(
     "FR-059 come back to their owner in a replay (%s)",
@@ -95,6 +110,53 @@ describe("secrets", () => {
     await stage.gateway.restart({ secrets: {} });
   });
 
+  it("FR-059 are not kept of what an origin reports", async () => {
+    expectExecuted(await stage.post({ target: "/object/pay", key: `${CANARIES.key}-told` }));
+    const token = stage.origin.arrivals.at(-1)?.header("Effect-Token") ?? "";
+    macs.push(token.split(".").at(-1) ?? "");
+    const told = { effect_id: "charge", capability: "payments.charge", note: CANARIES.note };
+    const failed = { ...told, phase: "failed", error: { code: "declined", message: CANARIES.note } };
+    expect((await ask(token, "effects", told)).json()).toMatchObject({ recorded: 1 });
+    expect((await ask(token, "effects", failed)).json()).toMatchObject({ recorded: 1 });
+    const bad = [
+      { ...told, effect_id: `a ${CANARIES.note}` },
+      { ...told, capability: CANARIES.note },
+    ];
+    for (const entry of bad) expect((await ask(token, "effects", entry)).status).toBe(400);
+  });
+
+  it("FR-059 are not kept of operators' words, nor told in what they are answered", async () => {
+    const call = { target: "/object/pay", key: `${CANARIES.key}-asked`, tenant: CANARIES.auth };
+    stage.origin.handle((_arrival, reply) => {
+      reply.execute();
+      reply.reset();
+    });
+    expectProblemOf(await stage.post(call), "outcome-lost");
+    const principal = { authorization: `Bearer ${CANARIES.auth}` };
+    const { token } = OPERATORS.first;
+    const found = await ask(token, "operator/keys/find", { route: "object", principal, key: call.key });
+    const [item] = (found.json() as { items: { id: string; effects: { effect_id: string }[] }[] }).items;
+    const word = {
+      effect_id: item?.effects[0]?.effect_id,
+      outcome: "committed",
+      answer: { status: 201, headers: [["X-Internal", CANARIES.answerHeader]], body: CANARIES.probed },
+      reason: `${CANARIES.reason} in words`,
+      evidence: `https://bank.example/${CANARIES.evidence}`,
+    };
+    const path = `operator/operations/${item?.id}/resolve`;
+    expect((await ask(token, path, { ...word, evidence: `${CANARIES.evidence}\n` })).status).toBe(400);
+    expect((await ask(token, path, word)).status).toBe(202);
+    await ask(token, "operator/keys/find", { route: "object", principal, key: call.key });
+    expect((await ask(OPERATORS.second.token, path, word)).status).toBe(200);
+    const headers = [
+      ["Idempotency-Key", call.key],
+      ["Authorization", `Bearer ${CANARIES.auth}`],
+    ];
+    const sample = { method: "POST", target: `/object/pay`, headers, body: CANARIES.card };
+    expect((await ask(token, "operator/explain", { request: sample })).status).toBe(200);
+    expect((await stage.post(call)).text()).toBe(CANARIES.probed);
+  });
+
   it("FR-059 are not told by the gateway's own endpoints", async () => {
     const operator: HeaderPair = ["Authorization", `Bearer ${OPERATORS.first.token}`];
     const wrong: HeaderPair = ["Authorization", `Bearer op1.${CANARIES.operator}wrong`];
@@ -124,7 +186,7 @@ describe("secrets", () => {
     expect(shown.length).toBeGreaterThan(20);
     await sleep(1_500);
     await stage.gateway.halt();
-    const canaries = Object.values(CANARIES);
+    const canaries = [...Object.values(CANARIES), ...macs];
     const places = { logs: stage.gateway.logs(), problems: shown, directory: stage.gateway.persist };
     expect(await findCanaries(canaries, places)).toEqual([]);
     const control = await findCanaries(["object-sealed"], places);

@@ -48,6 +48,14 @@ export const GOOD_PROBES: readonly [name: string, history: History][] = [
     "a word that was lost with a process",
     describe(executed, probed("committed"), killed, probed("committed")),
   ],
+  [
+    "a word that was said while the process was being killed",
+    describe(executed, killed, probed("committed"), { kind: "started", kill: 1 }, probed("committed")),
+  ],
+  [
+    "a word that came while nobody listened",
+    describe(executed, probed("committed"), { kind: "paused", ms: 9_000 }, probed("committed")),
+  ],
   ["an origin that has not seen it yet", describe(probed("none"), probed("none"), probed("void"))],
   [
     "an outcome that was unknown for a while",

@@ -9,18 +9,19 @@ export function checkProbes(history: History): Violation[] {
 }
 
 /**
- * A word that closes an outcome is asked for once more only where a kill came between the origin's word and the record of it.
- * So whatever is asked about is closed by the first question that is answered, and the next one, at most, is for a kill.
+ * A word that closes an outcome is asked for once more only where a kill, or a pause longer than the question may take, came
+ * between the origin's word and the record of it. So whatever is asked about is closed by the first question that is answered, and the next one, at most, is for a kill.
  */
 function findAskedAgain(facts: readonly Fact[]): Violation[] {
-  const kills = new Map<string, number>();
-  let killed = 0;
+  const saidIn = new Map<string, number>();
+  // A kill is written down before it is made, and a start behind it: what is said between the two is lost as well.
+  let breaks = 0;
   return facts.flatMap((fact) => {
-    if (fact.kind === "killed") killed += 1;
+    if (fact.kind === "killed" || fact.kind === "started" || fact.kind === "paused") breaks += 1;
     if (fact.kind !== "probed" || fact.outcome === "none") return [];
-    const before = kills.get(fact.effect);
-    kills.set(fact.effect, killed);
-    if (before === undefined || before < killed) return [];
+    const before = saidIn.get(fact.effect);
+    saidIn.set(fact.effect, breaks);
+    if (before === undefined || before < breaks) return [];
     return [
       {
         rule: "asked-again",

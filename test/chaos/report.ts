@@ -119,7 +119,8 @@ function listStories({ history }: ChaosRun): Map<string, Fact[]> {
 }
 
 function endingOf({ isBrief }: Operation, facts: readonly Fact[]): Ending {
-  if (isBrief) return selectFacts(facts, "looked").at(-1)?.state === null ? "freed" : "open";
+  const state = selectFacts(facts, "looked").at(-1)?.state;
+  if (isBrief && state !== "unknown") return state === null ? "freed" : "open";
   const killed = facts.findIndex((fact) => fact.kind === "killed");
   const last = selectFacts(facts, "told").at(-1)?.told;
   if (last === undefined || !(isSuccess(last) || isUnknown(last))) return "open";
@@ -130,7 +131,16 @@ function endingOf({ isBrief }: Operation, facts: readonly Fact[]): Ending {
   return facts.slice(killed).some((fact) => fact.kind === "arrived") ? "ran after" : "replayed";
 }
 
-/** The history of one key, one fact a line. */
+/** The history of one key, or of one attempt with all that broke the gateway meanwhile, one fact a line. */
 function describeKey(run: ChaosRun, key: string): string[] {
-  return (listStories(run).get(key) ?? []).map((fact) => `    ${JSON.stringify(fact)}`);
+  const story = listStories(run).get(key) ?? listFactsOfAttempt(run.history.facts, key);
+  return story.map((fact) => `    ${JSON.stringify(fact)}`);
+}
+
+function listFactsOfAttempt(facts: readonly Fact[], effect: string): Fact[] {
+  const isOf = (fact: Fact): boolean => "effect" in fact && fact.effect === effect;
+  const first = facts.findIndex(isOf);
+  const last = facts.findLastIndex((fact) => isOf(fact) && fact.kind !== "entered");
+  const isBreak = ({ kind }: Fact): boolean => kind === "killed" || kind === "started" || kind === "paused";
+  return facts.filter((fact, i) => isOf(fact) || (isBreak(fact) && i > first && i < last));
 }

@@ -125,10 +125,11 @@ function isFinished({ before, now }: Row): boolean {
 
 /** Where each entry leads, by the states it may be written in. */
 const LEADS: Readonly<Partial<Record<Entry["type"], { from: readonly string[]; to: string }>>> = {
-  granted: { from: ["absent", "unknown", "released"], to: "in-flight" },
+  granted: { from: ["absent", "fenced", "released"], to: "in-flight" },
   settled: { from: ["in-flight", "unknown"], to: "settled" },
   released: { from: ["in-flight", "unknown"], to: "released" },
   unknown: { from: ["in-flight"], to: "unknown" },
+  fenced: { from: ["unknown"], to: "fenced" },
   proposed: { from: ["unknown"], to: "unknown" },
   purged: { from: ["settled", "released"], to: "absent" },
 };

@@ -199,13 +199,15 @@ function follow({ state, attempt }: Place, entry: Entry): Place | null {
   const isOpen = state === "in-flight" || state === "unknown";
   switch (entry.type) {
     case "granted":
-      if (state !== "unknown" && state !== "released" && state !== "start") return null;
+      if (state !== "fenced" && state !== "released" && state !== "start") return null;
       return entry.attempt === attempt + 1 ? { state: "in-flight", attempt: entry.attempt } : null;
     case "settled":
     case "released":
       return isOpen && entry.attempt === attempt ? { state: entry.type, attempt } : null;
     case "unknown":
       return state === "in-flight" && entry.attempt === attempt ? { state: "unknown", attempt } : null;
+    case "fenced":
+      return state === "unknown" && entry.attempt === attempt ? { state: "fenced", attempt } : null;
     case "proposed":
       return state === "unknown" && entry.attempt === attempt ? { state, attempt } : null;
     case "purged":

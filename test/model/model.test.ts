@@ -28,7 +28,17 @@ const ANSWERS = [
   ],
   ...["proposed", "stale"],
 ];
-const ENTRIES = ["granted", "settled", "released", "unknown", "late", "contradiction", "proposed", "purged"];
+const ENTRIES = [
+  "granted",
+  "settled",
+  "released",
+  "unknown",
+  "fenced",
+  "late",
+  "contradiction",
+  "proposed",
+  "purged",
+];
 
 /** What one event was, in the terms that have to be covered. The state is the one before it. */
 function marksOf({ expected, event, answer, entries, before, after }: Row): string[] {

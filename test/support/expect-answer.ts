@@ -5,10 +5,11 @@ import type { HeaderPair } from "./wire.ts";
 
 type Promised = { status: readonly number[]; mark: string | null; retryAfter: boolean };
 
-/** Status, `Idempotency-Status` (null: the contract names none) and `Retry-After` of every refusal. */
+/** Status, `Idempotency-Status` (null: the contract names none) and `Retry-After` of every refusal of guarded requests. */
 const PROMISED = {
   misconfigured: { status: [500], mark: "refused", retryAfter: false },
   "target-refused": { status: [400], mark: "refused", retryAfter: false },
+  "header-refused": { status: [400], mark: "refused", retryAfter: false },
   "key-missing": { status: [400], mark: "refused", retryAfter: false },
   "key-invalid": { status: [400], mark: "refused", retryAfter: false },
   "principal-missing": { status: [401], mark: "refused", retryAfter: false },

@@ -151,7 +151,7 @@ export class Writer {
     if (typeof effect_id !== "string" || ["purged", "observed"].includes(type)) return;
     const id = `${stream} ${effect_id}`;
     const known = this.log.effects.get(id)?.state ?? "intent";
-    const state = typeof phase === "string" ? phase : type === "unknown" ? "unknown" : known;
+    const state = typeof phase === "string" ? phase : (STATE_BY_TYPE[type] ?? known);
     const row = {
       effectId: effect_id,
       stream,
@@ -198,6 +198,13 @@ export function pruneLog(writer: Writer, until: number): number {
   log.prunedUntil = until;
   return entry;
 }
+
+/** What an entry without a phase says of its effect. */
+const STATE_BY_TYPE: Readonly<Record<string, string>> = {
+  unknown: "unknown",
+  fenced: "fenced",
+  late: "committed",
+};
 
 /** What a key can go through, as `[type, attempt]`. */
 const LIVES: [type: string, attempt: number][][] = [

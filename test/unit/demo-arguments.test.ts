@@ -48,6 +48,7 @@ describe("arguments", () => {
     ["--port", "9000", "--persist-to", "./state"],
     ["--port=9000", "--ip=127.0.0.1"],
     ["--var", "ORIGIN_URL:http://x", "LEDGER_SHARDS:1", "--live-reload"],
+    ["--var=ORIGIN_URL:http://x?a=b"],
   ];
 
   it.each(sound.map((args) => [args]))("%j are sound", (args) => {
@@ -62,6 +63,8 @@ describe("arguments", () => {
     [["--port", "0"], "--port is a number from 1 to 65535."],
     [["--port", "65536"], "--port is a number from 1 to 65535."],
     [["--port", "1e3"], "--port is a number from 1 to 65535."],
+    [["--var", "ORIGIN_URL=http://x"], "--var takes NAME:value, not ORIGIN_URL=http://x"],
+    [["--var", "LEDGER_SHARDS:1", "ORIGIN_URL"], "--var takes NAME:value, not ORIGIN_URL"],
     [["8899"], "8899 stands there without its option: npm start -- --port 8899"],
     [["--port", "9000", "8899"], "8899 stands there without its option: npm start -- --port 8899"],
   ];

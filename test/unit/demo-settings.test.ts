@@ -4,7 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { DEMO_ROUTES, findOrigin, hasRoutes, readSettings, type Settings } from "../../src/demo/settings.mjs";
+import {
+  DEMO_ROUTES,
+  findOrigin,
+  hasRoutes,
+  readFiles,
+  readSettings,
+  type Settings,
+} from "../../src/demo/settings.mjs";
 
 const FILE = "wrangler.toml";
 const NOTHING: Settings = { kind: "read", file: FILE, services: [], vars: {} };
@@ -54,11 +61,12 @@ describe("the demo's routes", () => {
 });
 
 describe("settings", () => {
-  async function readFiles(files: Record<string, string>, args: string[]) {
+  type Read = typeof readSettings;
+  async function readAt(files: Record<string, string>, args: string[], read: Read = readFiles) {
     const folder = await mkdtemp(join(tmpdir(), "settings-"));
     try {
       for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-      return await readSettings(["--config", join(folder, FILE), ...args]);
+      return await read(["--config", join(folder, FILE), ...args]);
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -76,30 +84,25 @@ vars = { ORIGIN_URL = "http://test" }
   const own = { [FILE]: config, ".dev.vars": `ORIGIN_URL="http://secrets"\nNAMING_KEY="secret"\n` };
 
   it.each([
-    [
-      "are those of .dev.vars, then of wrangler.toml",
-      own,
-      [],
-      { ...url("secrets", "http://secrets"), ...prefix },
-    ],
-    [
-      "are those of wrangler.toml alone",
-      { [FILE]: config },
-      [],
-      { ...url("config", "http://config"), ...prefix },
-    ],
-  ])("%s", async (_what, files, args, vars) => {
-    expect(await readFiles(files, args)).toEqual({ kind: "read", file: FILE, services, vars });
+    ["are those of .dev.vars, then of wrangler.toml", own, url("secrets", "http://secrets")],
+    ["are those of wrangler.toml alone", { [FILE]: config }, url("config", "http://config")],
+  ])("%s", async (_what, files, origin) => {
+    const vars = { ...origin, ...prefix };
+
+    expect(await readAt(files, [])).toEqual({ kind: "read", file: FILE, services, vars });
   });
 
-  it("are those of the environment that is asked for", async () => {
-    const read = await readFiles({ [FILE]: config }, ["--env", "test"]);
+  it("are those of the environment that is asked for, read in a thread too", async () => {
+    const args = ["--env", "test"];
+    const vars = url("config", "http://test");
+    const read = { kind: "read", file: FILE, services: [], vars };
 
-    expect(read).toEqual({ kind: "read", file: FILE, services: [], vars: url("config", "http://test") });
+    expect(await readAt({ [FILE]: config }, args)).toEqual(read);
+    expect(await readAt({ [FILE]: config }, args, readSettings)).toEqual(read);
   });
 
   it("that cannot be read are said to be so", async () => {
-    const read = await readFiles({ [FILE]: "a = = 3" }, []);
+    const read = await readAt({ [FILE]: "a = = 3" }, [], readSettings);
 
     expect(read).toEqual({ kind: "failed", message: expect.stringContaining("TOML") });
   });

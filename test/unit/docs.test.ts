@@ -42,6 +42,18 @@ function otherProblemsTable(): string {
 
 const documents = ["README.md", "src/README.md", "test/README.md", "CHANGELOG.md"];
 
+describe("wrangler.toml", () => {
+  it("has the name that the ledger has by default, or another one for the ledger", () => {
+    const settings = readFileSync(join(ROOT, "wrangler.toml"), "utf8");
+    const wiring = readFileSync(join(ROOT, "src/wiring.ts"), "utf8");
+    const name = /^name = "(.+)"$/m.exec(settings)?.[1];
+    const fallback = /^const WORKER_NAME = "(.+)";$/m.exec(wiring)?.[1];
+
+    expect(name).toMatch(/^[\w-]+$/);
+    if (!/^LEDGER_NAME = /m.test(settings)) expect(fallback).toBe(name);
+  });
+});
+
 describe("the README", () => {
   const tables = [
     ...listTables(),

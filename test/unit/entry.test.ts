@@ -52,6 +52,7 @@ const GOLDEN: { [T in EntryType]: [Extract<Entry, { type: T }>, string] } = {
     { type: "unknown", code: "connection-lost", ...ATTEMPT },
     `${head("unknown")},"code":"connection-lost"}`,
   ],
+  fenced: [{ type: "fenced", ...ATTEMPT }, `${head("fenced")}}`],
   late: [{ type: "late", answerDigest: DIGEST, ...ATTEMPT }, `${head("late")},"answer_digest":"${DIGEST}"}`],
   contradiction: [
     { type: "contradiction", answerDigest: DIGEST, ...ATTEMPT },

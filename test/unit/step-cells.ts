@@ -26,6 +26,14 @@ export const grantsAnyone = {
   "begin, not authorized": moved("in-flight", "run", "granted"),
 };
 
+/** The attempt before is left to its executor. */
+export const fencesAndGrants = {
+  begin: moved("in-flight", "run", "fenced", "granted"),
+  "begin, other fingerprint": same("mismatch"),
+  "begin, same nonce": moved("in-flight", "run", "fenced", "granted"),
+  "begin, not authorized": moved("in-flight", "run", "fenced", "granted"),
+};
+
 /** A life whose quarantine is over ends with the next one's begin. */
 export const endsAndGrantsAnyone = {
   begin: moved("in-flight", "run", "purged", "granted"),

@@ -3,6 +3,7 @@ import type { EntryType } from "../../src/core/entry.ts";
 import {
   acknowledged,
   endsAndGrantsAnyone,
+  fencesAndGrants,
   fencesOldTokens,
   grantsAnyone,
   grantsSameRequest,
@@ -248,7 +249,7 @@ export const TABLE: Record<StateName, Row> = {
   "unknown, nobody to ask": unasked,
   "unknown, one operator spoke": proposed,
   "unknown, two operators spoke": nearlyResolved,
-  "unknown, retry": { ...unknown, ...grantsSameRequest },
+  "unknown, retry": { ...unknown, ...fencesAndGrants },
   "settled, in window": settled,
   "settled, in quarantine": expired,
   "settled, end of quarantine": expired,

@@ -109,6 +109,16 @@ describe("imports", () => {
   });
 });
 
+describe("the package's face", () => {
+  it("has every class that wrangler.toml binds", () => {
+    const bound = readFileSync(join(ROOT, "wrangler.toml"), "utf8").matchAll(/^class_name = "(\w+)"/gm);
+    const face = sources.find(({ path }) => path === "src/index.ts")?.text ?? "";
+    const missing = [...bound].filter(([, name]) => !new RegExp(`^export .*\\b${name}\\b`, "m").test(face));
+
+    expect(missing).toEqual([]);
+  });
+});
+
 describe("one home each", () => {
   const rows: [what: string, banned: RegExp, home: RegExp][] = [
     ["log lines", /\bconsole\./, /^src\/(report\.ts|demo\/)/],

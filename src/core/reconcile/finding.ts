@@ -23,6 +23,16 @@ export type Finding = {
   dueAt: number;
 };
 
+/** A finding's id, and what it is made of. Neither part has a space. */
+export function writeFindingId(effect: string, stream: string): string {
+  return `${effect} ${stream}`;
+}
+
+export function readFindingId(id: string): { effect: string; stream: string } {
+  const [effect = "", stream = ""] = id.split(" ");
+  return { effect, stream };
+}
+
 /** An open dispatch. `effect` is its id. */
 export type StaleEffect = Finding & { effect: string };
 

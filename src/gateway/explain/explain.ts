@@ -61,9 +61,11 @@ async function explainTicket(
   const inspection = await keys.inspect(ticket.name, { route: policy.id, fp: ticket.fp });
   const told = { fingerprint, operation: ticket.operation, state: stateOf(inspection) };
   const asks = policy.authorize === null ? {} : { authorize: "asked first where an answer is stored" };
+  const isProbed = policy.probe !== null && told.state === "unknown";
   return {
     ...told,
     ...asks,
+    ...(isProbed ? { probe: "asked first: what it says may end the doubt" } : {}),
     would: wouldOf(inspection) ?? refuses(problem("store-unavailable", RETRY_STORE_S)),
   };
 }

@@ -17,7 +17,7 @@ import type { Event, StepAnswer } from "../../core/event.ts";
 import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord, type Token, tokenOf } from "../../core/record.ts";
 import { alarmOf, redeliveryOf, type Step, step } from "../../core/step.ts";
-import { withoutEntries } from "../../core/transition.ts";
+import { withoutEntries, withoutUntold } from "../../core/transition.ts";
 import { decodeEffects } from "../effects/known.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
@@ -75,6 +75,8 @@ export class KeyStore {
   #armed: number | null | undefined;
   /** While the alarm's handler runs nothing is armed: at its end it arms what is due then, and not too soon. */
   #isRinging = false;
+  /** What was due by then has been attended to, and is not due again before `until`, whoever comes meanwhile. */
+  #rest = { dueBy: 0, until: 0 };
   /**
    * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
    * sake: a row costs more than a repeated delivery, which the ledger drops.
@@ -170,7 +172,7 @@ export class KeyStore {
     const { moved, isMoved, hasNoted } = advance(before, event, around, now);
     const stepped = noteSeen(moved, witness(moved.answer), now);
     const isChanged = stepped.record !== before;
-    const record = isChanged && !around.keepsEntries ? told(stepped.record) : stepped.record;
+    const record = isChanged ? told(stepped.record, around.keepsEntries) : stepped.record;
     if (isChanged && record.state !== "absent") {
       // An answer that comes second, and is only noted, must not take the place of the first one's rows.
       if (record.state === "settled" && before.state !== "settled") {
@@ -201,6 +203,7 @@ export class KeyStore {
   /** The alarm's handler is at its end: arms the alarm for what is due next, but not before a time. */
   armAfterAlarm(notBefore: number): void {
     this.#isRinging = false;
+    this.#rest = { dueBy: Date.now(), until: notBefore };
     this.armAgain(notBefore);
   }
 
@@ -235,9 +238,10 @@ export class KeyStore {
   }
 
   /** One alarm serves all due times. One that stands a little early is left: it looks again when it runs. */
-  #arm(due: number | null): void {
+  #arm(wanted: number | null): void {
     const armed = this.#armed ?? null;
-    if (due === null || this.#isRinging) return;
+    if (wanted === null || this.#isRinging) return;
+    const due = wanted <= this.#rest.dueBy ? Math.max(wanted, this.#rest.until) : wanted;
     if (armed !== null && armed <= due && due - armed <= ALARM_TOO_EARLY_MS) return;
     // Within a transaction it is part of that. A failure breaks the object or is found by the next access, which arms again.
     this.#storage.setAlarm(due).catch(() => {
@@ -282,8 +286,10 @@ function timeOf(record: KeyRecord, now: number): number {
   return record.state === "absent" ? now : Math.max(record.t, now);
 }
 
-function told(record: KeyRecord): KeyRecord {
-  return record.state === "absent" ? record : withoutEntries(record);
+/** What of a record's entries the ledger is to be told. */
+function told(record: KeyRecord, keepsEntries: boolean): KeyRecord {
+  if (record.state === "absent") return record;
+  return keepsEntries ? withoutUntold(record) : withoutEntries(record);
 }
 
 /** The object restarted while it ran this attempt: nobody will ever settle it. */

@@ -6,11 +6,12 @@ import { BUNDLE_LINES } from "../bounds.ts";
 import { readBundles } from "../d1-read.ts";
 import { type Epochs, FIRST_SHARD, listPlaces, listShards } from "../epochs.ts";
 import type { LedgerObjects } from "../port.ts";
-import { listEffects, readEffectsQuery } from "./effects.ts";
 import { MissingHash, TreeReader } from "./proofs.ts";
 import { readQuery } from "./query.ts";
 
 const LIMIT_MAX = 4 * BUNDLE_LINES;
+/** What anyone may read. */
+const PUBLIC: readonly string[] = ["checkpoint", "key"];
 const NO_STORE = { "Cache-Control": "no-store" };
 
 export type LedgerDesk = {
@@ -31,12 +32,10 @@ export type LedgerDesk = {
 export async function answerLedger(request: Request, desk: LedgerDesk): Promise<Response | null> {
   const url = new URL(request.url);
   const [, room, what, shard, ...more] = url.pathname.slice(desk.prefix.length).split("/");
-  if (room === "operator" && what === "effects" && shard === undefined)
-    return answerEffects(request, url, desk);
   if (room !== "ledger" || more.length > 0 || (shard !== undefined && what !== "checkpoint")) return null;
   const answer = pickAnswer(what ?? "", request, url, desk, shard);
   if (answer === null) return null;
-  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
+  if (request.method !== "GET") return refuseMethod(what ?? "", request, desk);
   try {
     return await answer();
   } catch (error) {
@@ -44,18 +43,10 @@ export async function answerLedger(request: Request, desk: LedgerDesk): Promise<
   }
 }
 
-async function answerEffects(request: Request, url: URL, desk: LedgerDesk): Promise<Response> {
-  if (request.method !== "GET") return desk.refuse(problem("method-not-allowed"));
-  const refused = await desk.refuseStranger(request);
-  if (refused !== null) return refused;
-  if (desk.database === null) return refuseSinks(desk);
-  const query = readEffectsQuery(url);
-  if (query === null) return desk.refuse(problem("query-invalid"));
-  try {
-    return Response.json(await listEffects(desk.database, query), { headers: NO_STORE });
-  } catch {
-    return desk.refuse(problem("ledger-unavailable"));
-  }
+/** Who may not know what an endpoint does is not told how to ask it either. */
+async function refuseMethod(what: string, request: Request, desk: LedgerDesk): Promise<Response> {
+  const refused = PUBLIC.includes(what) ? null : await desk.refuseStranger(request);
+  return refused ?? desk.refuse(problem("method-not-allowed"));
 }
 
 function pickAnswer(

@@ -3,11 +3,12 @@ import { EVENTS_PER_PUSH_MAX } from "../bounds.ts";
 
 export type LedgerEvent = "outcome.unknown" | "outcome.resolved" | "contradiction";
 
-type Told = { type: string; index: number; actor?: string; code?: string };
+/** Members of a line. */
+type Line = { type: string; index: number; actor?: string; code?: string };
 
 /** Null: nobody has to look. */
 function eventOf(line: string): { event: LedgerEvent; index: number } | null {
-  const { type, code, actor, index } = JSON.parse(line) as Told;
+  const { type, code, actor, index } = JSON.parse(line) as Line;
   switch (type) {
     case "unknown":
       return { event: "outcome.unknown", index };

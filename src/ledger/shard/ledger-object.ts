@@ -5,6 +5,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../../core/bytes.ts";
 import { EMPTY_ROOT } from "../../core/log/tree.ts";
+import { nameOf } from "../../report.ts";
 import { CHECKPOINT_PAUSE_MS, SINK_RETRY_MS_MAX } from "../bounds.ts";
 import type { Epochs, ShardPlace } from "../epochs.ts";
 import { checkpointText, type Signer } from "../note.ts";
@@ -115,10 +116,7 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
       parts = await this.parts();
       await this.#round(parts);
     } catch (error) {
-      parts?.report("defect", {
-        where: "ledger object",
-        error: error instanceof Error ? error.name : "unknown",
-      });
+      parts?.report("defect", { where: "ledger object", error: nameOf(error) });
     }
     this.#isRinging = false;
     if (parts === null) this.#setAlarm(Date.now() + SINK_RETRY_MS_MAX);

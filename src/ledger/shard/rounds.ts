@@ -1,4 +1,6 @@
 /** When a shard's alarm has to ring, and what its round does then: every sink by itself, none in another's way. */
+
+import { nameOf } from "../../report.ts";
 import {
   BUNDLE_LINES,
   CHECKPOINT_PAUSE_MS,
@@ -174,8 +176,4 @@ function neededFrom(store: ShardStore, parts: LedgerParts): number {
   const written = parts.database === null ? published : (store.read("d1") ?? 0);
   const push = parts.webhook === null ? Number.POSITIVE_INFINITY : (store.read("webhook")?.cursor ?? 0);
   return Math.min(written - (written % BUNDLE_LINES), push);
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "unknown";
 }

@@ -31,7 +31,7 @@ const EFFECTS = `SELECT effect_id, stream, reported, shard, state, version FROM 
  */
 export async function openDatabase(path) {
   const { DatabaseSync } = await import("node:sqlite").catch(() => {
-    throw new Unreadable("reading a SQLite file needs Node 22.12 or newer");
+    throw new Unreadable("reading a SQLite file needs Node 22.13 or newer");
   });
   const [file, ...more] = listFiles(path).filter((candidate) =>
     hasLedger(new DatabaseSync(candidate, { readOnly: true })),

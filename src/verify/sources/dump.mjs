@@ -29,7 +29,7 @@ const FILLS = new RegExp(
 export async function openDump(path) {
   if (!existsSync(path)) throw new Unreadable(`${path} is not there`);
   const { DatabaseSync } = await import("node:sqlite").catch(() => {
-    throw new Unreadable("reading an export needs Node 22.12 or newer");
+    throw new Unreadable("reading an export needs Node 22.13 or newer");
   });
   const folder = await mkdtemp(join(tmpdir(), "oncegate-verify-"));
   const database = new DatabaseSync(join(folder, "ledger.sqlite"));

@@ -5,8 +5,14 @@ import { hashBytes } from "../tree.mjs";
 /** @import { EffectRow, Finding, Line, ShardReport } from "../types.ts" */
 /** @import { StreamTable } from "./streams.mjs" */
 
-const STATES = ["", "intent", "committed", "failed", "compensated", "unknown"];
+const STATES = ["", "intent", "committed", "failed", "compensated", "unknown", "fenced"];
 const INTENT = 1;
+/** States that entries tell by their type. */
+const TOLD_BY_TYPE = /** @type {Record<string, string>} */ ({
+  unknown: "unknown",
+  fenced: "fenced",
+  late: "committed",
+});
 const REPORT = "effect";
 const SHORT_DIGITS = 32;
 
@@ -35,7 +41,7 @@ export class EffectCheck {
     const { type, stream, effectId, seq, phase } = line;
     if (effectId === undefined || type === "purged" || type === "observed") return null;
     if (isReport(type)) return this.#takeReport(row, line, effectId, home);
-    const told = STATES.indexOf(phase ?? (type === "unknown" ? "unknown" : ""));
+    const told = STATES.indexOf(phase ?? TOLD_BY_TYPE[type] ?? "");
     if (type === "granted") {
       if (row.told > 0) {
         const { told: earlier, version, home: there } = row;

@@ -3,7 +3,7 @@
  * Whether a stream's entries are a path of the key's state machine. Written from the picture of the machine, not from its code:
  *
  *   granted 1 ─▶ in-flight ─▶ settled ─▶ purged
- *                 │   └─▶ unknown ─▶ settled, released, or (where repeats are harmless) granted n+1
+ *                 │   └─▶ unknown ─▶ settled, released, or (where repeats are harmless) fenced ─▶ granted n+1
  *                 └─▶ released ─▶ granted n+1, or purged
  *
  * What an origin reports of effects of its own may come at any time in between; `effects.mjs` judges their phases. A settle with an old token is `late`, a second truth is a `contradiction`, an operator's first word is `proposed`, what a caller was told is `observed`: they change nothing.
@@ -24,7 +24,19 @@ const PURGED = 5;
 const OWN = 6;
 /** The stream's first entries are pruned, and those since don't tell what state it is in. */
 const ANY = 7;
-const STATE_NAMES = ["new", "in-flight", "unknown", "settled", "released", "purged", "a shard's own entries"];
+/** Another attempt follows, and nothing else can. */
+const FENCED = 8;
+const STATE_NAMES = [
+  "new",
+  "in-flight",
+  "unknown",
+  "settled",
+  "released",
+  "purged",
+  "a shard's own entries",
+  "anything",
+  "fenced",
+];
 
 /** What an executor's entry says that ends an unknown outcome; probes and operators end no others. */
 const RESOLVED = "resolved";
@@ -81,7 +93,7 @@ const REPORT = {
  * @type {Record<string, { from: number[], to: number | null, phase: string | undefined, must: string[], may: string[] }>}
  */
 const TYPES = {
-  granted: { from: [NEW, UNKNOWN, RELEASED], to: IN_FLIGHT, phase: "intent", must: ["fp"], may: [] },
+  granted: { from: [NEW, FENCED, RELEASED], to: IN_FLIGHT, phase: "intent", must: ["fp"], may: [] },
   settled: {
     from: [IN_FLIGHT, UNKNOWN],
     to: SETTLED,
@@ -97,6 +109,7 @@ const TYPES = {
     may: GROUNDS,
   },
   unknown: { from: [IN_FLIGHT], to: UNKNOWN, phase: undefined, must: ["code"], may: [] },
+  fenced: { from: [UNKNOWN], to: FENCED, phase: undefined, must: [], may: [] },
   late: {
     from: [IN_FLIGHT, UNKNOWN, SETTLED, RELEASED],
     to: null,

@@ -67,15 +67,21 @@ export class Marks {
    * @returns {Mark | null}
    */
   takeBelow(size) {
-    return (this.#open[0]?.size ?? size) < size ? this.takeAny() : null;
+    return (this.#open[0]?.size ?? size) < size ? (this.#open.shift() ?? null) : null;
   }
 
   /**
-   * Takes the smallest mark that is left, whatever its size.
-   * @returns {Mark | null}
+   * What the marks that no entries have come to say of a log that has ended.
+   * @returns {{ class: FindingClass, detail: string } | null}
    */
-  takeAny() {
-    return this.#open.shift() ?? null;
+  describeLeft() {
+    const [first] = this.#open;
+    const last = this.#open.at(-1);
+    if (first === undefined || last === undefined) return null;
+    const isPinned = first.by === "pin";
+    const who = isPinned ? "the pin file" : "a checkpoint";
+    const detail = `entries up to ${last.size - 1}, which ${who} vouches for, are missing`;
+    return { class: isPinned ? "pin" : "missing", detail };
   }
 
   /**

@@ -241,11 +241,8 @@ class ShardWalk {
     for (const { class: kind, index, detail } of [...this.#bracket.settle(false), ...pruned]) {
       this.#find(kind, index, detail);
     }
-    const left = this.#marks.takeAny();
-    if (left === null) return;
-    const who = left.by === "pin" ? "the pin file" : "a checkpoint";
-    const kind = left.by === "pin" ? "pin" : "missing";
-    this.#stop(kind, this.#next, `entries up to ${left.size - 1}, which ${who} vouches for, are missing`);
+    const left = this.#marks.describeLeft();
+    if (left !== null) this.#stop(left.class, this.#next, left.detail);
   }
 
   /**

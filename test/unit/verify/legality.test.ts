@@ -42,6 +42,7 @@ describe("a stream that can have happened", () => {
       [
         ["granted", 1],
         ["unknown", 1],
+        ["fenced", 1],
         ["granted", 2],
         ["late", 1],
       ],
@@ -102,6 +103,24 @@ describe("a stream that can't have happened", () => {
         ["released", 1],
       ],
       ["granted", 3],
+    ],
+    [
+      "grants another attempt beside one that may still settle",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+      ],
+      ["granted", 2],
+    ],
+    ["fences an attempt whose outcome is known", settled, ["fenced", 1]],
+    [
+      "settles an attempt that was fenced",
+      [
+        ["granted", 1],
+        ["unknown", 1],
+        ["fenced", 1],
+      ],
+      ["settled", 1, { code: "resolved" }],
     ],
     ["grants while in flight", [["granted", 1]], ["granted", 2]],
     ["grants after it was settled", settled, ["granted", 2]],

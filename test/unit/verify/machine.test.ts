@@ -160,6 +160,7 @@ it("the verifier finds nothing illegal in what the machine tells", async () => {
 
   const all = [
     "contradiction",
+    "fenced",
     "granted",
     "late",
     "observed",

@@ -1,6 +1,8 @@
 // Aim: whatever is done to a stored ledger is reported with its class and the first bad index, and what a reader of one trust can't
 // know is not claimed. Method: every unit in a database in memory is tampered with in every way; read without a key, with the key,
 // and with the key and a pin file of the untampered log.
+import { expect, it } from "vitest";
+import { readDatabase, verifyLedger } from "../../../src/verify/verify.mjs";
 import { makeKey, makeLog, sha256, signCheckpoint } from "../../support/ledger-log.ts";
 import { describeRows, SOUND } from "./tamper-rows.ts";
 import { ENTRIES, EVERY, Ledger } from "./tampering.ts";
@@ -114,6 +116,13 @@ describeRows("the whole log", () => new Ledger(), [
   ],
   ["rebuilt by somebody with the key", (l) => l.rebuild(l.log.key, 1_000), [SOUND, SOUND, "pin 0"]],
 ]);
+
+it("says how far what is missing goes: to the newest checkpoint", async () => {
+  const ledger = new Ledger();
+  ledger.run("DELETE FROM bundles WHERE first = 512");
+  const { verdict } = await verifyLedger(readDatabase(ledger.database), { key: ledger.log.key.vkey });
+  expect(verdict).toMatchObject({ first: { detail: expect.stringContaining("entries up to 599,") } });
+});
 
 describeRows("a prune record", () => Ledger.pruned(), [
   ["as it should be", () => {}, SOUND],

@@ -3,18 +3,13 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { advanceClock, SECOND, settleDown, stopClock, until } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
-import { readLines, runRounds, SHARDS } from "../support/ledger.ts";
-import { expectNoTraces, keyObject, keyring, nameOf, readRecord } from "../support/object.ts";
+import { readPublished, runRounds } from "../support/ledger.ts";
+import { expectNoTraces, keyObject, nameOf, readRecord } from "../support/object.ts";
 import { makeGate, mockOrigin } from "../support/origin.ts";
 
 /** Codes of the observed entries of one key in D1, and the types of all its entries. */
 async function readStream(route: string, key: string): Promise<{ seen: string[]; types: string[] }> {
-  const name = await nameOf(route, key);
-  const { inc } = await readRecord(keyObject(name));
-  await runRounds();
-  const lines = (await Promise.all(SHARDS.map(readLines))).flat();
-  const stream = await keyring.stream(name, inc);
-  const own = lines.filter((line) => line.stream === stream);
+  const own = await readPublished(await nameOf(route, key));
   return {
     seen: own.filter(({ type }) => type === "observed").map(({ code }) => String(code)),
     types: own.map(({ type }) => type),

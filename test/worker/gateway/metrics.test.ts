@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, sha256Hex } from "../../../src/core/bytes.ts";
 import { bindWith, expectProblem, get, makeKey, makeRequest, post, send } from "../support/gateway.ts";
+import { tokenOf } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 type Fields = Record<string, string | null>;
 
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
+const READER = tokenOf("reader");
 
 const metrics = (headers: Fields, bindings = bindWith({})): Promise<Response> =>
   get("/_oncegate/metrics", headers, bindings);

@@ -6,9 +6,9 @@ import { settleDown } from "../support/clock.ts";
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
+  changeRoutes,
   keyObject,
   makeOperation,
-  policyOf,
   recordIn,
   submitTo,
   withParts,
@@ -16,11 +16,6 @@ import {
 import { makeGate, mockOrigin } from "../support/origin.ts";
 
 type Executor = RoutePolicy["executor"];
-
-/** Other settings for the object: the Worker that calls it may be of a version with others. */
-function ruled(changes: Partial<RoutePolicy>): { route: (id: string) => RoutePolicy } {
-  return { route: (id) => ({ ...policyOf(id), ...changes }) };
-}
 
 /** Fails the test where a call is not answered soon: a loop of microtasks would never let a timer ring. */
 async function answerOf<Result>(call: Promise<Result>): Promise<Result> {
@@ -35,7 +30,7 @@ describe("a begin that is repeated after its route's executor has changed", () =
     const stub = keyObject(operation.name);
     const first = await beginAt(stub, operation);
     if (first.kind !== "run") throw new Error(first.kind);
-    await withParts(stub, ruled({ executor: "object" }), async (object, { storage }) => {
+    await withParts(stub, changeRoutes({ executor: "object" }), async (object, { storage }) => {
       const again = await answerOf(beginAt(object, operation));
       expect(again).toMatchObject({ kind: "run", grant: { token: first.grant.token } });
       expect(recordIn(storage)).toMatchObject({ state: "in-flight", n: 1, terms: { executor: "worker" } });
@@ -44,7 +39,7 @@ describe("a begin that is repeated after its route's executor has changed", () =
 
   it("twice gets the grant it had both times, where its object has the new executor already", async () => {
     const operation = await makeOperation("worker", makeKey());
-    await withParts(keyObject(operation.name), ruled({ executor: "object" }), async (object) => {
+    await withParts(keyObject(operation.name), changeRoutes({ executor: "object" }), async (object) => {
       const first = await answerOf(beginAt(object, operation));
       if (first.kind !== "run") throw new Error(first.kind);
       const again = await answerOf(beginAt(object, operation));
@@ -59,7 +54,7 @@ describe("a begin that is repeated after its route's executor has changed", () =
       return new Response(`answer ${number}`, { status: 201 });
     });
     const operation = await makeOperation("pay", makeKey());
-    await withParts(keyObject(operation.name), ruled({ executor: "worker" }), async (object) => {
+    await withParts(keyObject(operation.name), changeRoutes({ executor: "worker" }), async (object) => {
       const calls = [submitTo(object, operation), submitTo(object, operation)];
       await origin.arrived(1);
       await settleDown();
@@ -109,7 +104,7 @@ describe("the executor", () => {
     const first = await beginAt(stub, operation);
     if (first.kind !== "run") throw new Error(first.kind);
     await stub.release("worker", first.grant.token, "status-list");
-    await withParts(stub, ruled({ executor: "object" }), async (object, { storage }) => {
+    await withParts(stub, changeRoutes({ executor: "object" }), async (object, { storage }) => {
       expect((await submitTo(object, { ...operation, nonce: "two" })).kind).toBe("released");
       expect(recordIn(storage)).toMatchObject({ n: 2, terms: { executor: "object" } });
       expect((await submitTo(object, { ...operation, nonce: "three" })).kind).toBe("executed");

@@ -1,7 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { Waiters } from "../../../src/key/waiters.ts";
 import type { KeyObject } from "../../../src/worker.ts";
-import { settleDown } from "../support/clock.ts";
+import { settleDown, until } from "../support/clock.ts";
 import { expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
 import { linesOf } from "../support/log.ts";
 import {
@@ -64,6 +65,27 @@ describe("a defect between dispatch and close", () => {
       expect(linesOf("defect")).toHaveLength(1);
     });
     expect(origin.count).toBe(1);
+  });
+
+  it.each(["a twin", "a status read"])("is told at once to %s that waits alone", async (who) => {
+    const gate = makeGate();
+    const origin = mockOrigin(() => gate.passed.then(() => new Response("done", { status: 201 })));
+    const operation = await makeOperation("pay", makeKey());
+    const waits = vi.spyOn(Waiters.prototype, "wait");
+    // Nobody's time to wait is ever over.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await withParts(keyObject(operation.name), { keyring: BROKEN }, async (object) => {
+      const first = submitTo(object, operation);
+      await origin.arrived(1);
+      const twin = { ...operation, nonce: crypto.randomUUID(), waitMs: 10_000 };
+      const waiting: Promise<unknown> = who === "a twin" ? submitTo(object, twin) : object.look(10_000);
+      await until(() => waits.mock.calls.length === 1);
+      gate.open();
+      await first;
+      expect(await waiting).toMatchObject(
+        who === "a twin" ? { problem: { slug: "outcome-unknown" } } : { status: { state: "unknown" } },
+      );
+    });
   });
 
   it("is found by a status read, too", async () => {

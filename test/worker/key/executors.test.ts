@@ -1,5 +1,15 @@
 import { describe, expect, it, vi } from "vitest";
-import { advanceClock, MINUTE, SECOND, START, settleDown, stopClock, until } from "../support/clock.ts";
+import {
+  advanceClock,
+  MINUTE,
+  passTime,
+  SECOND,
+  START,
+  settleDown,
+  stopClock,
+  stopTimers,
+  until,
+} from "../support/clock.ts";
 import { expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
 import { beginAt, keyObject, makeOperation, nameOf, readRecord, submitTo } from "../support/object.ts";
 import { makeGate, mockOrigin, type Origin } from "../support/origin.ts";
@@ -12,16 +22,6 @@ function mockGatedOrigin(count: number): Origin & { gates: (() => void)[] } {
     return new Response(`answer ${number}`, { status: 201 });
   });
   return Object.assign(origin, { gates: gates.map(({ open }) => open) });
-}
-
-/** Also stops the timers of the Worker: they ring when the test moves the clock by `passTime`. */
-function stopTimers(): void {
-  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: START });
-}
-
-async function passTime(ms: number): Promise<void> {
-  vi.advanceTimersByTime(ms);
-  await settleDown();
 }
 
 describe("a lease", () => {

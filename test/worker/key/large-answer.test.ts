@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../../src/core/bytes.ts";
 import { advanceClock, settleDown, stopClock } from "../support/clock.ts";
 import { expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
-import { expectNoTraces, type KeyStub, keyObject, runAlarm } from "../support/object.ts";
+import { expectNoTraces, type KeyStub, keyObject, readClosed, runAlarm } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 const LARGE_BYTES = 5_000_000;
@@ -85,7 +85,7 @@ describe.each([1_024, 1_025, 100_000])("an answer of %i bytes on a route that ke
     const response = await post("/small", key);
     expect(response.headers.get("Idempotency-Status")).toBe("executed");
     expect(await sha256Hex(await readBytes(response))).toBe(await sha256Hex(bytes));
-    await settleDown();
+    await readClosed(keyObject(operationOf(response)));
     const again = await post("/small", key);
     if (size <= 1_024) {
       await expectAnswer(again, "replayed");
@@ -116,8 +116,9 @@ describe("an event stream", () => {
       return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
     });
     const key = makeKey();
-    expect(await expectAnswer(await post("/pay", key), "executed", 200)).toBe(parts.join(""));
-    await settleDown();
+    const response = await post("/pay", key);
+    expect(await expectAnswer(response, "executed", 200)).toBe(parts.join(""));
+    await readClosed(keyObject(operationOf(response)));
     await expectProblem(await post("/pay", key), "answer-not-kept", 409);
     expect(origin.count).toBe(1);
   });
@@ -132,8 +133,9 @@ describe("an event stream", () => {
       return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
     });
     const key = makeKey();
-    await expect((await post("/pay", key)).text()).rejects.toThrow();
-    await settleDown();
+    const response = await post("/pay", key);
+    await expect(response.text()).rejects.toThrow();
+    await readClosed(keyObject(operationOf(response)));
     await expectProblem(await post("/pay", key), "outcome-unknown", 409);
     expect(origin.count).toBe(1);
   });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Waiters } from "../../../src/key/waiters.ts";
-import { advanceClock, SECOND, stopClock, until } from "../support/clock.ts";
+import { advanceClock, SECOND, stopTimers, until } from "../support/clock.ts";
 import { expectProblem, get, makeKey, post } from "../support/gateway.ts";
 import { idOf, type KeyStub, keyObject, nameOf, runAlarm } from "../support/object.ts";
 import { type Gate, makeGate, mockOrigin } from "../support/origin.ts";
@@ -28,17 +28,16 @@ const ENDINGS: [string, (held: Held) => Promise<unknown>][] = [
 ];
 
 describe.each(ENDINGS)("a lease that %s ends", (_name, end) => {
-  beforeEach(stopClock);
+  // Who is not woken waits for ever.
+  beforeEach(stopTimers);
 
   it("wakes the duplicates that wait for it", async () => {
     const held = await holdKey();
     const waiting = [1, 2].map(() => post("/worker", held.key, { headers: WAIT }));
     await until(() => held.waits() === 2);
-    const began = performance.now();
     advanceClock(31 * SECOND);
     await end(held);
     for (const waiter of waiting) await expectProblem(await waiter, "outcome-unknown", 409);
-    expect(performance.now() - began).toBeLessThan(5_000);
     held.gate.open();
     await held.first;
   });
@@ -47,11 +46,9 @@ describe.each(ENDINGS)("a lease that %s ends", (_name, end) => {
     const held = await holdKey();
     const waiting = get(`/_oncegate/operations/${await idOf("worker", held.key)}`, WAIT);
     await until(() => held.waits() === 1);
-    const began = performance.now();
     advanceClock(31 * SECOND);
     await end(held);
     expect(await (await waiting).json()).toMatchObject({ state: "unknown" });
-    expect(performance.now() - began).toBeLessThan(5_000);
     held.gate.open();
     await held.first;
   });

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LiveRecord } from "../../../src/core/record.ts";
-import { settleDown } from "../support/clock.ts";
 import { makeKey, post } from "../support/gateway.ts";
-import { keyObject, nameOf, readRecord } from "../support/object.ts";
+import { keyObject, nameOf, readClosed } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 const STREAM = { "Content-Type": "text/event-stream" };
@@ -23,8 +22,7 @@ describe.each(["pay", "worker"])("a stream that was passed on through /%s", (rou
     const origin = mockOrigin(() => new Response("data: 1\n\n", { status, headers: STREAM }));
     const key = makeKey();
     await (await post(`/${route}`, key)).text();
-    await settleDown();
-    expect(await readRecord(keyObject(await nameOf(route, key)))).toMatchObject(said);
+    expect(await readClosed(keyObject(await nameOf(route, key)))).toMatchObject(said);
     expect(origin.count).toBe(1);
   });
 
@@ -32,8 +30,7 @@ describe.each(["pay", "worker"])("a stream that was passed on through /%s", (rou
     const origin = mockOrigin(() => new Response("data: 1\n\n", { headers: STREAM }));
     const key = makeKey();
     await (await post(`/${route}`, key)).body?.cancel();
-    await settleDown();
-    expect(await readRecord(keyObject(await nameOf(route, key)))).toMatchObject({
+    expect(await readClosed(keyObject(await nameOf(route, key)))).toMatchObject({
       state: "settled",
       answer: { kind: "not-kept", size: 9 },
     });

@@ -1,18 +1,19 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { FLUSH_RETRY_MS } from "../../../src/core/limits.ts";
-import type { RoutePolicy } from "../../../src/core/policy.ts";
 import type { Operation } from "../../../src/core/ports.ts";
 import type { Env } from "../../../src/env.ts";
 import type { KeyObjectShell } from "../../../src/key/key-object.ts";
+import { wire } from "../../../src/wiring.ts";
 import { advanceClock, DAY, SECOND, settleDown, stopClock } from "../support/clock.ts";
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
+  changeRoutes,
   expectNoTraces,
   keyObject,
   makeLedger,
   makeOperation,
-  policyOf,
   recordIn,
   submitTo,
   withParts,
@@ -67,6 +68,29 @@ describe("a record whose time is over", () => {
       .filter(([entry]) => entry?.type === "purged");
     expect(ends).toHaveLength(2);
     expect(ends[1]).toEqual(ends[0]);
+  });
+
+  it("goes although it was stopped between its last entry and its end, and what it had told before is told again", async () => {
+    stopClock();
+    mockOrigin();
+    const operation = await makeOperation("short", makeKey());
+    const stub = keyObject(operation.name);
+    const wiring = await wire(env);
+    if (wiring.kind === "misconfigured") throw new Error("misconfigured");
+    const { ledger } = wiring.keyParts;
+    // The log takes the last entry, and its word is lost with the object's memory of what was acknowledged before.
+    const append: typeof ledger.append = async (name, stream) => {
+      const held = await ledger.append(name, stream);
+      return stream.entries.at(-1)?.type === "purged" ? { kind: "failed" } : held;
+    };
+    await withParts(stub, { ledger: { isKept: true, append } }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      advanceClock(WHOLE_LIFE_MS);
+      await object.alarm();
+      expect(recordIn(storage).state).toBe("settled");
+    });
+    await withParts(stub, {}, (object) => object.alarm());
+    await expectNoTraces(stub);
   });
 
   it("makes way for a new life whose outbox carries what the old one has to tell", async () => {
@@ -202,8 +226,7 @@ describe("a stored record", () => {
     const operation = await makeOperation("short", key);
     const stub = keyObject(operation.name);
     await withParts(stub, {}, (object) => submitTo(object, operation));
-    const longer = (route: string): RoutePolicy => ({ ...policyOf(route), windowMs: DAY });
-    await withParts(stub, { route: longer }, async (object) => {
+    await withParts(stub, changeRoutes({ windowMs: DAY }), async (object) => {
       const retry = async () => submitTo(object, await makeOperation("short", key));
       advanceClock(9 * SECOND);
       expect((await retry()).kind).toBe("replayed");

@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Operation } from "../../../src/core/ports.ts";
-import type { KeyParts } from "../../../src/key/key-object.ts";
 import { makeKey } from "../support/gateway.ts";
 import {
+  changeRoutes,
   type KeyStub,
   keyObject,
   makeOperation,
-  policyOf,
   recordIn,
   submitTo,
   withParts,
@@ -15,13 +14,9 @@ import { mockOrigin } from "../support/origin.ts";
 
 type Told = { kind: string; body: string };
 
-function ruled(sealWithKey: boolean): Pick<KeyParts, "route"> {
-  return { route: (id) => ({ ...policyOf(id), sealWithKey }) };
-}
-
 /** What a caller is told by an object that has just started with the setting on or off. */
 function submitUnder(stub: KeyStub, sealWithKey: boolean, operation: Operation): Promise<Told> {
-  return withParts(stub, ruled(sealWithKey), async (object) => {
+  return withParts(stub, changeRoutes({ sealWithKey }), async (object) => {
     const begun = await submitTo(object, { ...operation, nonce: crypto.randomUUID() });
     const body = "given" in begun ? await new Response(begun.given.body).text() : "";
     return { kind: begun.kind, body };
@@ -48,10 +43,14 @@ describe.each([true, false])("an answer that was stored while seal_with_key was 
   it("says in its record whether the client's key belongs to it", async () => {
     mockOrigin();
     const operation = await makeOperation("pay", makeKey(), { rawKey: "the client's own key" });
-    await withParts(keyObject(operation.name), ruled(before), async (object, { storage }) => {
-      await submitTo(object, operation);
-      expect(recordIn(storage)).toMatchObject({ answer: { sealed: { isBound: before } } });
-    });
+    await withParts(
+      keyObject(operation.name),
+      changeRoutes({ sealWithKey: before }),
+      async (object, { storage }) => {
+        await submitTo(object, operation);
+        expect(recordIn(storage)).toMatchObject({ answer: { sealed: { isBound: before } } });
+      },
+    );
   });
 });
 
@@ -61,7 +60,7 @@ describe("an answer bound to the client's key", () => {
     const operation = await makeOperation("pay", makeKey(), { rawKey: "the client's own key" });
     const stub = keyObject(operation.name);
     await submitUnder(stub, true, operation);
-    await withParts(stub, ruled(false), async (object) => {
+    await withParts(stub, changeRoutes({ sealWithKey: false }), async (object) => {
       const again = (rawKey: string) =>
         submitTo(object, { ...operation, rawKey, nonce: crypto.randomUUID() });
       expect((await again(operation.rawKey)).kind).toBe("replayed");

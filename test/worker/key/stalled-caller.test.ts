@@ -1,14 +1,13 @@
 import { describe, expect, it, vi } from "vitest";
 import type { RoutePolicy } from "../../../src/core/policy.ts";
 import type { Operation } from "../../../src/core/ports.ts";
-import type { KeyParts } from "../../../src/key/key-object.ts";
-import { SECOND, START, settleDown } from "../support/clock.ts";
+import { passTime, SECOND, START, stopClock, stopTimers } from "../support/clock.ts";
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
+  changeRoutes,
   keyObject,
   makeOperation,
-  policyOf,
   recordIn,
   submitTo,
   withParts,
@@ -16,20 +15,6 @@ import {
 import { mockOrigin, type Origin } from "../support/origin.ts";
 
 const EXECUTION_MS = 20 * SECOND;
-
-function ruled(changes: Partial<RoutePolicy>): Pick<KeyParts, "route"> {
-  return { route: (id) => ({ ...policyOf(id), ...changes }) };
-}
-
-/** Timers ring when the test moves the clock by `passTime`. */
-function stopTimers(): void {
-  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: START });
-}
-
-async function passTime(ms: number): Promise<void> {
-  vi.advanceTimersByTime(ms);
-  await settleDown();
-}
 
 /** An origin that goes on sending for as long as somebody takes it. */
 function mockEndless(headers: Record<string, string>): Origin {
@@ -54,7 +39,7 @@ describe.each(ANSWERS)("a caller that doesn't read on %s", (_name, headers, chan
     stopTimers();
     const origin = mockEndless(headers);
     const operation = await makeOperation("pay", makeKey());
-    await withParts(keyObject(operation.name), ruled(changes), async (object, { storage }) => {
+    await withParts(keyObject(operation.name), changeRoutes(changes), async (object, { storage }) => {
       const response = await submitTo(object, operation);
       if (response.kind !== "streamed") throw new Error(response.kind);
       await passTime(EXECUTION_MS - 1);
@@ -77,9 +62,9 @@ describe("a lease", () => {
     ["as long as a lease", 30 * SECOND],
     ["longer than a lease", 50 * SECOND],
   ])("never ends after the longest execution of its route: %s", async (_case, executionMsMax) => {
-    vi.useFakeTimers({ toFake: ["Date"], now: START });
+    stopClock();
     const operation = await makeOperation("worker", makeKey());
-    const rules = ruled({ executor: "worker", executionMsMax });
+    const rules = changeRoutes({ executor: "worker", executionMsMax });
     await withParts(keyObject(operation.name), rules, async (object, { storage }) => {
       const begun = await beginAt(object, operation);
       if (begun.kind !== "run") throw new Error(begun.kind);

@@ -1,7 +1,7 @@
 // FR-073: what happened outside the store is in the ledger, intent before outcome, and can be listed.
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { settleDown, stopClock } from "../support/clock.ts";
+import { stopClock } from "../support/clock.ts";
 import {
   bindWith,
   expectProblem,
@@ -12,11 +12,19 @@ import {
   post,
   send,
 } from "../support/gateway.ts";
-import { type Line, ledgerObject, readAllLines, runRounds, withLedgerParts } from "../support/ledger.ts";
+import {
+  ledgerObject,
+  publish,
+  readPublished,
+  SHARDS,
+  untilDelivered,
+  withLedgerParts,
+} from "../support/ledger.ts";
 import { keyObject, keyring, readRecord } from "../support/object.ts";
+import { tokenOf } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
+const READER = tokenOf("reader");
 const DIGEST = "d".repeat(64);
 
 type Told = {
@@ -34,10 +42,10 @@ async function execute(): Promise<Told> {
   const operation = operationOf(response);
   const { headers } = origin.arrivals[0] ?? { headers: new Headers() };
   const { inc } = await readRecord(keyObject(operation));
-  const stream = await keyring.stream(operation.split(".")[0] ?? "", inc);
+  const [name = ""] = operation.split(".");
   return {
-    name: operation.split(".")[0] ?? "",
-    stream,
+    name,
+    stream: await keyring.stream(name, inc),
     effect: headers.get("Effect-Id") ?? "",
     async report(entries) {
       const body = entries.map((entry) => JSON.stringify(entry)).join("\n");
@@ -46,16 +54,6 @@ async function execute(): Promise<Told> {
       expect({ status: told.status, text: await told.text() }).toMatchObject({ status: 200 });
     },
   };
-}
-
-/** What was told is on its way to the shards, and from there to the database. */
-async function publishAll(): Promise<void> {
-  await settleDown();
-  await runRounds();
-}
-
-async function linesOf(stream: string): Promise<Line[]> {
-  return (await readAllLines()).filter((line) => line.stream === stream);
 }
 
 async function rowsOf(stream: string): Promise<Record<string, unknown>[]> {
@@ -77,8 +75,8 @@ describe("a reported effect", () => {
       { ...CHARGE, target: "acct-1", cost: { "money.eur": 12.5 }, digest: DIGEST, note: "secret" },
       { ...CHARGE, phase: "failed", error: { code: "declined", message: "secret" } },
     ]);
-    await publishAll();
-    const lines = await linesOf(stream);
+    await publish(name);
+    const lines = await readPublished(name);
     expect(lines.map(({ type, phase, effect_id }) => [type, phase, effect_id])).toEqual([
       ["granted", "intent", effect],
       ["settled", "committed", effect],
@@ -124,12 +122,12 @@ describe("a reported effect", () => {
     ["in rounds of their own", true],
   ])("that is contradicted keeps its row's state, and the row is flagged, %s", async (_when, isApart) => {
     stopClock();
-    const { stream, report } = await execute();
+    const { name, stream, report } = await execute();
     await report([CHARGE, { ...CHARGE, phase: "failed", error: { code: "declined" } }]);
-    if (isApart) await publishAll();
+    if (isApart) await publish(name);
     await report([{ ...CHARGE, phase: "committed", target: "other" }]);
-    await publishAll();
-    expect((await linesOf(stream)).at(-1)).toMatchObject({
+    await publish(name);
+    expect((await readPublished(name)).at(-1)).toMatchObject({
       type: "effect-contradiction",
       phase: "committed",
     });
@@ -144,10 +142,10 @@ describe("a reported effect", () => {
 
   it("has a row where only open effects have one, and a finished dispatch has none", async () => {
     stopClock();
-    const { stream, report } = await execute();
+    const { name, stream, report } = await execute();
     await report([CHARGE, { ...CHARGE, phase: "committed" }]);
-    await settleDown();
-    for (const shard of ["1:0", "1:1", "1:2", "1:3"]) {
+    await untilDelivered(name);
+    for (const shard of SHARDS) {
       await withLedgerParts(ledgerObject(shard), { allEffects: false }, (object) => object.alarm());
     }
     expect(await rowsOf(stream)).toMatchObject([{ effect_id: "charge-1", state: "committed" }]);
@@ -155,16 +153,16 @@ describe("a reported effect", () => {
 
   it("may be as large as the contract lets it be, a thousand times", async () => {
     stopClock();
-    const { stream, report } = await execute();
+    const { name, stream, report } = await execute();
     const axes = Array.from({ length: 8 }, (_, i) => [`${"x".repeat(100)}${"abcdefgh"[i]}`, i + 0.5]);
     const large = { capability: "c".repeat(128), target: "t".repeat(128), cost: Object.fromEntries(axes) };
     for (let batch = 0; batch < 1_000; batch += 250) {
       const ids = Array.from({ length: 250 }, (_, i) => String(batch + i).padStart(64, "0"));
       await report(ids.map((effect_id) => ({ ...large, effect_id, digest: DIGEST })));
-      await publishAll();
+      await publish(name);
     }
-    await publishAll();
-    expect(await linesOf(stream)).toHaveLength(1_002);
+    await publish(name);
+    expect(await readPublished(name)).toHaveLength(1_002);
     expect(await rowsOf(stream)).toHaveLength(1_001);
   });
 });
@@ -179,10 +177,10 @@ describe("the list of effects", () => {
     "comes page by page: %s",
     async (query) => {
       stopClock();
-      const { report, stream } = await execute();
+      const { name, report, stream } = await execute();
       const ids = ["a", "b", "c", "d", "e"];
       await report(ids.map((effect_id) => ({ effect_id, capability: "list.one", cost: { eur: 1 } })));
-      await publishAll();
+      await publish(name);
       const seen: unknown[] = [];
       let after = "";
       for (;;) {
@@ -198,9 +196,9 @@ describe("the list of effects", () => {
 
   it("tells of each effect what is known, with times and no empty members", async () => {
     stopClock();
-    const { report, stream } = await execute();
+    const { name, report, stream } = await execute();
     await report([{ effect_id: "x", capability: "list.two", cost: { eur: 1.5 } }]);
-    await publishAll();
+    await publish(name);
     const { items }: Page = await (await list("?capability=list.two")).json();
     const time = new Date(Date.now()).toISOString();
     expect(items).toEqual([
@@ -228,6 +226,9 @@ describe("the list of effects", () => {
     "?limit=x",
     "?after=x",
     "?after=W10",
+    "?after=WyJ4IiwieSIsInoiLDBd",
+    "?after=WzEsMiwieiIsMF0",
+    "?after=WzEsInkiLCJ6IiwyXQ",
     "?shard=1:0",
     "?limit=1&limit=2",
   ])("refuses the query %s", async (query) => {

@@ -11,8 +11,9 @@ import { hashLeaf, hashNode } from "../../../src/ledger/hashing.ts";
 import { stopClock } from "../support/clock.ts";
 import { bindWith, expectProblem, get, makeRequest, send } from "../support/gateway.ts";
 import { ledgerObject, makeDelivery, readTexts, runRound, SHARDS } from "../support/ledger.ts";
+import { tokenOf } from "../support/operator.ts";
 
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
+const READER = tokenOf("reader");
 const SHARD = "1:2";
 const SIZE = 700;
 

@@ -7,8 +7,19 @@ import { advanceClock, DAY, MINUTE, stopClock } from "../support/clock.ts";
 import { get } from "../support/gateway.ts";
 import { ledgerObject, makeDelivery, readLines, readTexts, withLedgerParts } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
+import { tokenOf } from "../support/operator.ts";
 
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
+const READER = tokenOf("reader");
+
+const PROOFS = [
+  "proof?shard=1:1&index=3&size=610",
+  "proof?shard=1:1&index=300&size=511",
+  "consistency?shard=1:1&from=1&to=610",
+  "consistency?shard=1:1&from=300&to=600",
+];
+
+const readLedger = async (path: string): Promise<string> =>
+  (await get(`/_oncegate/ledger/${path}`, READER)).text();
 
 async function readPrunes(shard: string): Promise<unknown[]> {
   return (await env.DB.prepare("SELECT until, entry, bundles FROM prunes WHERE shard = ?").bind(shard).all())
@@ -32,8 +43,16 @@ describe("retention", () => {
       await object.alarm();
       // The entry is there, and nothing has been deleted yet: no checkpoint covers it.
       expect((await readTexts(shard)).length).toBe(610);
+      const proofs = await Promise.all(PROOFS.map(readLedger));
+      for (const proof of proofs) expect(JSON.parse(proof).hashes.length).toBeGreaterThan(5);
       advanceClock(MINUTE);
       await object.alarm();
+      expect(await Promise.all(PROOFS.map(readLedger))).toEqual(proofs);
+      // What is left is given from its first entry on, whatever was asked for before that.
+      for (const from of [0, 300, 512]) {
+        const page = await readLedger(`entries?shard=1:1&from=${from}&limit=1`);
+        expect(JSON.parse(page).index).toBe(512);
+      }
       const lines = await readLines(shard);
       const leaves = await Promise.all(texts.slice(0, 512).map(hashLeaf));
       const root = await rootOf(await extendFrontier(EMPTY_FRONTIER, leaves, hashNode), hashNode);

@@ -7,7 +7,7 @@ import { ask, makeUnknown } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 type Explained = Record<string, unknown> & { would: Record<string, unknown> };
-type Sample = { method?: string; target: string; headers?: string[][]; body?: string };
+type Sample = { method?: string; target: string; headers?: string[][]; body?: string; body_base64?: string };
 
 async function explain(request: Sample): Promise<Explained> {
   const response = await ask("/explain", { request: { method: "POST", ...request } }, "reader");
@@ -54,7 +54,7 @@ describe("an explanation", () => {
         body_rule: "raw",
         body_bytes: 12,
         ignore: [],
-        digest: expect.stringMatching(/^[\w-]{43}$/),
+        digest: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
       operation: expect.stringMatching(/^[\w-]{43}\.[\w-]{11}$/),
       state: "none",
@@ -79,6 +79,15 @@ describe("an explanation", () => {
     await post("/pay", key);
     const { fp } = await readRecord(keyObject(String(operation)));
     expect(fingerprint).toMatchObject({ digest: fp });
+  });
+
+  it("takes the body as text or as base64, and both are one request", async () => {
+    const { body: text, ...rest } = sampleOf("pay", makeKey(), '{"amount":"\u20ac"}');
+    const bytes = String.fromCharCode(...new TextEncoder().encode(text));
+    const asText = await explain({ ...rest, body: text ?? "" });
+    const asBytes = await explain({ ...rest, body_base64: btoa(bytes) });
+    expect(asBytes.fingerprint).toEqual(asText.fingerprint);
+    expect(asBytes.fingerprint).toMatchObject({ body_bytes: 16 });
   });
 
   it("tells a settled key's replay, a reused key and an expired one", async () => {
@@ -108,6 +117,21 @@ describe("an explanation", () => {
     const retried = await makeUnknown("retry");
     expect((await explain(sampleOf("retry", retried.key))).would).toMatchObject({ does: "run" });
     expect((await readRecord(keyObject(retried.id))).n).toBe(1);
+  });
+
+  it("says that an origin would be asked about an unknown outcome where it can be, and does not ask it", async () => {
+    stopClock();
+    for (const [route, asks] of [
+      ["probe", true],
+      ["pay", false],
+    ] as const) {
+      const { key, origin } = await makeUnknown(route);
+      const told = await explain(sampleOf(route, key));
+      expect(told).toMatchObject({ state: "unknown", would: { problem: "outcome-unknown" } });
+      expect("probe" in told).toBe(asks);
+      expect(origin.count).toBe(1);
+    }
+    expect(await explain(sampleOf("probe", makeKey()))).not.toHaveProperty("probe");
   });
 
   it.each<[string, Sample, object]>([

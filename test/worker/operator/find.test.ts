@@ -118,11 +118,20 @@ describe("a key that was used", () => {
 
 const FINGERPRINT = "ab".repeat(32);
 const JWT = { from: "jwt", secret: "JWT_SECRET", ...JWT_CLAIMS };
+const CERTIFICATE = { tlsClientAuth: { certVerified: "SUCCESS", certFingerprintSHA256: FINGERPRINT } };
 
-type Case = { rule?: object; anonymous?: string; sent?: Record<string, string | null>; cf?: object };
+type Case = {
+  rule?: object;
+  anonymous?: string;
+  sent?: Record<string, string | null>;
+  claims?: Record<string, string | number>;
+  cf?: object;
+};
 
 describe("a key is found", () => {
-  const bearer = async () => ({ Authorization: `Bearer ${await signWithSecret(env.JWT_SECRET)}` });
+  const bearer = async (claims: NonNullable<Case["claims"]>) => ({
+    Authorization: `Bearer ${await signWithSecret(env.JWT_SECRET, { claims })}`,
+  });
   const combined = { from: "credential", headers: ["X-A", "X-B"] };
 
   it.each<[string, Case, object | string | undefined]>([
@@ -135,24 +144,26 @@ describe("a key is found", () => {
     ],
     ["by those headers that were there", { rule: combined, sent: { "X-B": "2" } }, { "x-b": "2" }],
     ["by a cookie", { rule: { from: "cookie", name: "Sid" }, sent: { Cookie: "a=1; Sid=x" } }, { Sid: "x" }],
-    ["by a claim", { rule: JWT }, { sub: "alice" }],
-    ["by the one claim's value", { rule: JWT }, "alice"],
+    ["by a hop's header as text", { rule: { from: "header", name: "X-A" }, sent: { "X-A": "1" } }, "1"],
+    ["by all headers", { rule: combined, sent: { "X-A": "1", "X-B": "2" } }, { "X-A": "1", "X-B": "2" }],
+    ["by a cookie as text", { rule: { from: "cookie", name: "s" }, sent: { Cookie: "s=x y=z" } }, "x y=z"],
+    ["by a claim", { rule: JWT, claims: { sub: "alice" } }, { sub: "alice" }],
+    ["by the one claim's value", { rule: JWT, claims: { sub: "alice" } }, "alice"],
     [
-      "by a client's certificate",
-      {
-        rule: { from: "mtls" },
-        cf: { tlsClientAuth: { certVerified: "SUCCESS", certFingerprintSHA256: FINGERPRINT } },
-      },
-      FINGERPRINT,
+      "by several claims, in any order, and numbers among them",
+      { rule: { ...JWT, claims: ["org", "sub"] }, claims: { sub: "alice", org: 7 } },
+      { sub: "alice", org: 7 },
     ],
+    ["by a client's certificate", { rule: { from: "mtls" }, cf: CERTIFICATE }, FINGERPRINT],
+    ["by a certificate's name", { rule: { from: "mtls" }, cf: CERTIFICATE }, { fingerprint: FINGERPRINT }],
     ["without a caller where none counts", { rule: { from: "none" } }, undefined],
     ["without a caller where all share", { anonymous: "share", sent: { Authorization: null } }, undefined],
-  ])("%s", async (_claim, { rule, anonymous = "refuse", sent = {}, cf }, principal) => {
+  ])("%s", async (_claim, { rule, anonymous = "refuse", sent = {}, claims, cf }, principal) => {
     mockOrigin();
     const route = { anonymous, ...(rule === undefined ? {} : { principal: rule }) };
     const bindings = bindWith({ ROUTES: [describeRoute("pay", route)] });
     const key = makeKey();
-    const headers = rule === JWT ? await bearer() : sent;
+    const headers = claims === undefined ? sent : await bearer(claims);
     const made = await post(
       "/pay",
       key,

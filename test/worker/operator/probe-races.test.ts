@@ -1,11 +1,11 @@
 // Operators and probes look for the same truth at the same time. First come, first believed; the other one is told.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
-import { settleDown, stopClock, until } from "../support/clock.ts";
+import { stopClock, until } from "../support/clock.ts";
 import { expectAnswer, expectProblem, post } from "../support/gateway.ts";
-import { readAllLines, runRounds } from "../support/ledger.ts";
+import { type Line, readPublished } from "../support/ledger.ts";
 import { losePayment } from "../support/lost.ts";
-import { keyring, readRecord, runAlarm } from "../support/object.ts";
+import { readRecord, runAlarm } from "../support/object.ts";
 import { resolve } from "../support/operator.ts";
 import { makeGate } from "../support/origin.ts";
 import { committed, say, type Words } from "../support/probed-origin.ts";
@@ -21,7 +21,7 @@ async function askAndDecide(words: (passed: Promise<void>) => Words) {
   const lost = await losePayment("seal", words(gate.passed));
   const asking = runAlarm(lost.stub);
   await until(() => lost.origin.probes.length === 1);
-  const { effect, inc } = await readRecord(lost.stub);
+  const { effect } = await readRecord(lost.stub);
   return {
     ...lost,
     async decide(said: object): Promise<number[]> {
@@ -35,13 +35,15 @@ async function askAndDecide(words: (passed: Promise<void>) => Words) {
     },
     /** Entries behind the grant and the unknown outcome, by type and actor. */
     async told(): Promise<(readonly unknown[])[]> {
-      await settleDown();
-      await runRounds();
-      const stream = await keyring.stream(lost.operation.split(".")[0] ?? "", inc);
-      const lines = (await readAllLines()).filter((line) => line.stream === stream);
+      const lines = await readChanges(lost.operation);
       return lines.slice(2).map(({ type, actor }) => [type, actor]);
     },
   };
+}
+
+/** The entries of an operation that tell of a change. What callers were told meanwhile stands beside the story. */
+async function readChanges(operation: string): Promise<Line[]> {
+  return (await readPublished(operation)).filter(({ type }) => type !== "observed");
 }
 
 const NOT = { outcome: "not-committed" };
@@ -138,10 +140,7 @@ describe("an origin that has voided an effect", () => {
     await expectProblem(await post("/seal-worker", lost.key), "in-flight", 409);
     pay.open();
     await (await second).text();
-    await settleDown();
-    await runRounds();
-    const stream = await keyring.stream(lost.operation.split(".")[0] ?? "", inc);
-    const lines = (await readAllLines()).filter((line) => line.stream === stream);
+    const lines = await readChanges(lost.operation);
     expect(lines.map(({ type, attempt }) => [type, attempt])).toEqual([
       ["granted", 1],
       ["unknown", 1],

@@ -1,10 +1,9 @@
 // FR-073: what nobody knows is decided by two people, of whom the ledger knows the names.
 import { describe, expect, it } from "vitest";
 import { encodeUtf8, sha256Hex } from "../../../src/core/bytes.ts";
-import { settleDown } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, get, makeRequest, post, send } from "../support/gateway.ts";
-import { type Line, readAllLines, runRounds } from "../support/ledger.ts";
-import { expectNoTraces, idOf, keyObject, keyring, readRecord } from "../support/object.ts";
+import { type Line, readPublished } from "../support/ledger.ts";
+import { expectNoTraces, idOf, keyObject, readRecord } from "../support/object.ts";
 import { ask, GROUNDS, makeUnknown, type Open, resolve, tokenOf } from "../support/operator.ts";
 
 const ANSWER = { status: 201, headers: [["Content-Type", "application/json"]], body: '{"payment":"p1"}' };
@@ -19,13 +18,7 @@ async function expectStatus(response: Response, status: number): Promise<Record<
 
 /** The lines of one operation that operators have made. */
 async function wordsOf({ id }: Open): Promise<Line[]> {
-  await settleDown();
-  await runRounds();
-  const { inc } = await readRecord(keyObject(id));
-  const stream = await keyring.stream(id.split(".")[0] ?? "", inc);
-  return (await readAllLines()).filter(
-    (line) => line.stream === stream && String(line.actor).startsWith("operator:"),
-  );
+  return (await readPublished(id)).filter(({ actor }) => String(actor).startsWith("operator:"));
 }
 
 describe("a resolution", () => {
@@ -46,6 +39,15 @@ describe("a resolution", () => {
     expect(replay.headers.get("Content-Type")).toBe("application/json");
     expect(await expectAnswer(replay, "replayed")).toBe(ANSWER.body);
     expect(open.origin.count).toBe(1);
+  });
+
+  it("may give the answer's bytes in base64", async () => {
+    const open = await makeUnknown();
+    const answer = { status: 200, headers: [["Content-Type", "image/x"]], body_base64: "AP+A" };
+    for (const who of ["op1", "op2"] as const) await resolve(open, who, { outcome: "committed", answer });
+    const replay = await post("/pay", open.key);
+    expect([...new Uint8Array(await replay.arrayBuffer())]).toEqual([0, 255, 128]);
+    expect([replay.status, replay.headers.get("Content-Type")]).toEqual([200, "image/x"]);
   });
 
   it("that nothing happened lets the next try run", async () => {

@@ -6,7 +6,7 @@ import type { Env } from "../../../src/env.ts";
 import { openLeases } from "../../../src/ledger/d1-lease.ts";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
 import worker from "../../../src/worker.ts";
-import { advanceClock, DAY, MINUTE, SECOND, settleDown, stopClock } from "../support/clock.ts";
+import { advanceClock, DAY, MINUTE, SECOND, stopClock } from "../support/clock.ts";
 import {
   bindWith,
   expectAnswer,
@@ -18,17 +18,18 @@ import {
   post,
   send,
 } from "../support/gateway.ts";
-import { faultyDatabase, runRounds } from "../support/ledger.ts";
+import { faultyDatabase, publish } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
 import { losePayment } from "../support/lost.ts";
 import { idOf, nameOf, readRecord } from "../support/object.ts";
 import { clearTables } from "../support/open-effects.ts";
+import { tokenOf } from "../support/operator.ts";
 import { mockOrigin } from "../support/origin.ts";
 import { committed, cutLine } from "../support/probed-origin.ts";
 
 const PATH = "/_oncegate/operator/reconciliation";
-const READER = { Authorization: "Bearer reader.secret-of-reader" };
-const OP1 = { Authorization: "Bearer op1.secret-of-op1" };
+const READER = tokenOf("reader");
+const OP1 = tokenOf("op1");
 const NOTHING = { scanned: 0, handled: 0, failed: 0 };
 
 beforeEach(async () => {
@@ -62,10 +63,9 @@ async function run(): Promise<unknown> {
   return response.json();
 }
 
-/** The ledger has brought everything to D1, and all of it is stale. */
-async function publishAndWait(): Promise<void> {
-  await settleDown();
-  await runRounds();
+/** The ledger has brought to D1 all that an operation has told, and all of it is stale. */
+async function publishAndWait(operation: string): Promise<void> {
+  await publish(operation);
   advanceClock(2 * MINUTE);
 }
 
@@ -79,8 +79,8 @@ async function loseForGood(): Promise<string> {
 
 describe("a payment whose answer was lost", () => {
   it("is found by a run, asked about and closed, and the client's next try gets the answer", async () => {
-    const { origin, key, stub } = await losePayment("seal", { ask: committed("paid") });
-    await publishAndWait();
+    const { origin, key, operation, stub } = await losePayment("seal", { ask: committed("paid") });
+    await publishAndWait(operation);
     expect(await run()).toEqual({
       acquired: true,
       ended: "finished",
@@ -92,15 +92,15 @@ describe("a payment whose answer was lost", () => {
     expect(await readRecord(stub)).toMatchObject({ state: "settled", actor: "probe" });
     expect(await expectAnswer(await post("/seal", key), "replayed")).toBe("paid");
     expect(origin.payments).toHaveLength(1);
-    await publishAndWait();
+    await publishAndWait(operation);
     expect((await overview()).open).toMatchObject({ total: 0, oldest_at: null });
     expect(await run()).toMatchObject({ ended: "finished", ...NOTHING });
     expect(await env.DB.prepare("SELECT count(*) AS n FROM findings").first("n")).toBe(0);
   });
 
   it("is found by the cron, and the run is in the report and in the log", async () => {
-    const { stub } = await losePayment("seal", { ask: committed("paid") });
-    await publishAndWait();
+    const { operation, stub } = await losePayment("seal", { ask: committed("paid") });
+    await publishAndWait(operation);
     const ctx = createExecutionContext();
     await worker.scheduled(createScheduledController(), env, ctx);
     await waitOnExecutionContext(ctx);
@@ -112,9 +112,7 @@ describe("a payment whose answer was lost", () => {
   });
 
   it("is no finding before it is stale", async () => {
-    await loseForGood();
-    await settleDown();
-    await runRounds();
+    await publish(await loseForGood());
     advanceClock(89 * SECOND);
     expect(await run()).toMatchObject(NOTHING);
     advanceClock(2 * SECOND);
@@ -122,8 +120,7 @@ describe("a payment whose answer was lost", () => {
   });
 
   it("stays open where nobody can be asked, is asked about by every run and never put aside", async () => {
-    await loseForGood();
-    await publishAndWait();
+    await publishAndWait(await loseForGood());
     for (let runs = 0; runs < 5; runs++) expect(await run()).toMatchObject({ handled: 1, failed: 0 });
     const { open, runs, quarantined } = await overview();
     expect(open).toMatchObject({ total: 1, under_5m: 1, under_1h: 0, under_1d: 0, older: 0 });
@@ -136,9 +133,7 @@ describe("a payment whose answer was lost", () => {
 
 describe("an effect that no key knows", () => {
   async function forget(): Promise<string> {
-    await loseForGood();
-    await settleDown();
-    await runRounds();
+    await publish(await loseForGood());
     const key = makeKey();
     await env.DB.prepare("UPDATE effects SET operation = ?")
       .bind(await nameOf("pay", key))

@@ -14,6 +14,17 @@ export function stopClock(): void {
   vi.useFakeTimers({ toFake: ["Date"], now: START });
 }
 
+/** Also stops the timers of the Worker: they ring when the test moves the clock by `passTime`. */
+export function stopTimers(): void {
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: START });
+}
+
+/** Needs timers that are stopped. */
+export async function passTime(ms: number): Promise<void> {
+  vi.advanceTimersByTime(ms);
+  await settleDown();
+}
+
 export function advanceClock(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }

@@ -9,6 +9,8 @@ import type { LedgerParts } from "../../../src/ledger/shard/parts.ts";
 import type { Delivery } from "../../../src/ledger/shard/sequencer.ts";
 import { wire } from "../../../src/wiring.ts";
 import type { LedgerObject } from "../../../src/worker.ts";
+import { until } from "./clock.ts";
+import { keyObject, keyring, readRecord } from "./object.ts";
 
 export const SHARDS = ["1:0", "1:1", "1:2", "1:3"];
 
@@ -25,6 +27,30 @@ export async function runRounds(): Promise<void> {
 
 export function runRound(stub: LedgerStub): Promise<void> {
   return runInDurableObject(stub, (object: LedgerObject) => object.alarm());
+}
+
+/** All that these operations have told is with the shards, and from there in the database. A grant is told along with its outcome. */
+export async function publish(...operations: readonly string[]): Promise<void> {
+  for (const operation of operations) await untilDelivered(operation);
+  await runRounds();
+}
+
+/** Asks the object: what the ledger has acknowledged is not stored for its own sake. */
+export function untilDelivered(operation: string): Promise<void> {
+  return until(async () => {
+    const inspection = await keyObject(operation).inspect(null);
+    if (inspection.kind !== "found") return inspection.kind === "none";
+    const { state, ledger } = inspection.status;
+    return state === "in-flight" || ledger === null || ledger.delivered === ledger.seq;
+  });
+}
+
+/** The lines of an operation's present life, once they are published. */
+export async function readPublished(operation: string): Promise<Line[]> {
+  await publish(operation);
+  const { inc } = await readRecord(keyObject(operation));
+  const stream = await keyring.stream(operation.split(".")[0] ?? "", inc);
+  return (await readAllLines()).filter((line) => line.stream === stream);
 }
 
 export type Line = Record<string, unknown> & {

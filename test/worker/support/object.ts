@@ -16,6 +16,7 @@ import { readBegun, requestFor } from "../../../src/key/wire.ts";
 import { openOriginMacs } from "../../../src/origin/evidence.ts";
 import { wire } from "../../../src/wiring.ts";
 import type { KeyObject } from "../../../src/worker.ts";
+import { until } from "./clock.ts";
 
 export type KeyStub = DurableObjectStub<KeyObject>;
 
@@ -39,6 +40,11 @@ export function policyOf(route: string): RoutePolicy {
   const policy = config.routes.find(({ id }) => id === route);
   if (policy === undefined) throw new Error(`no route ${route}`);
   return policy;
+}
+
+/** Parts of a key object whose version has other settings for its routes. */
+export function changeRoutes(changes: Partial<RoutePolicy>): Pick<KeyParts, "route"> {
+  return { route: (id) => ({ ...policyOf(id), ...changes }) };
 }
 
 /** Parts of the principal that `post` sends on routes with the default rule. */
@@ -96,6 +102,12 @@ export function recordIn(storage: DurableObjectStorage): LiveRecord {
 /** The stored record. Fails where there is none. */
 export function readRecord(stub: KeyStub): Promise<LiveRecord> {
   return runInDurableObject(stub, (_object, { storage }) => recordIn(storage));
+}
+
+/** What is known of the attempt once it is no longer in flight. Fails where there is no record. */
+export async function readClosed(stub: KeyStub): Promise<LiveRecord> {
+  await until(async () => (await readRecord(stub)).state !== "in-flight");
+  return readRecord(stub);
 }
 
 /** Puts something else where the record was. */

@@ -1,0 +1,307 @@
+/** Histories that must be rejected, each by one invariant: a sound one with one thing changed. */
+import type { Answered, Datum, History, LedgerView, Left, Row, Stored } from "./history.ts";
+
+const RULES = { windowMs: 30_000, quarantineMs: 10_000, executionMsMax: 20_000, onCrash: "hold" } as const;
+
+export function stored(changes: Partial<Stored> = {}): Stored {
+  return {
+    state: "in-flight",
+    inc: "life1",
+    n: 1,
+    effect: "e1",
+    fp: "fp",
+    t: 10,
+    nonce: "nonce",
+    leaseUntil: 5_010,
+    answer: null,
+    owed: 0,
+    told: 1,
+    entries: [],
+    actor: null,
+    evidence: null,
+    ...changes,
+  };
+}
+
+const settled = (changes: Partial<Stored> = {}): Stored =>
+  stored({
+    state: "settled",
+    t: 50,
+    leaseUntil: null,
+    answer: "kept 201 b1",
+    told: 2,
+    actor: "executor",
+    ...changes,
+  });
+
+function answered(changes: Partial<Answered> = {}): Answered {
+  return {
+    status: 201,
+    mark: "executed",
+    slug: "",
+    body: "b1",
+    fields: "content-type: application/json",
+    others: "idempotency-expires: then",
+    ...changes,
+  };
+}
+
+const refused = (slug: string, status = 409): Answered =>
+  answered({ status, slug, mark: "refused", body: "problem", others: "" });
+
+/** A call of key `k0` with its answer; null: none came. */
+function called(
+  call: number,
+  from: number,
+  to: number,
+  answer: Answered | null,
+  mayAsk = true,
+): [number, Datum][] {
+  const asked: Datum = { do: "call", call, client: "client0", key: "k0", variant: 0, mayAsk };
+  const ended: Datum =
+    answer === null ? { do: "silence", call, key: "k0" } : { do: "return", call, key: "k0", answer };
+  return [
+    [from, asked],
+    [to, ended],
+  ];
+}
+
+function granted(at: number, effect: string): [number, Datum] {
+  return [at, { do: "granted", key: "k0", clock: at, seenFrom: at, effect, rules: RULES }];
+}
+
+export function change(
+  at: number,
+  before: Stored | null,
+  after: Stored | null,
+  token: { inc: string; n: number } | null = null,
+): [number, Datum] {
+  return [at, { do: "stored", key: "k0", clock: at, method: "settle", token, before, after }];
+}
+
+function arrived(at: number, effect: string, variant = 0): [number, Datum] {
+  return [at, { do: "arrive", key: "k0", effect, attempt: 1, dedupe: "", variant }];
+}
+
+const executed = (at: number, effect: string, execution = 1): [number, Datum] => [
+  at,
+  { do: "execute", key: "k0", effect, execution },
+];
+const replied = (at: number, effect: string, body: string): [number, Datum] => [
+  at,
+  { do: "reply", key: "k0", effect, status: 201, body, whole: true },
+];
+
+/** One operation that goes well, in order of time. */
+export const SOUND: readonly [number, Datum][] = [
+  ...called(1, 0, 60, answered()),
+  granted(10, "e1"),
+  change(10, null, stored()),
+  arrived(20, "e1"),
+  executed(30, "e1"),
+  replied(40, "e1", "b1"),
+  change(50, stored(), settled()),
+  ...called(2, 100, 110, answered({ mark: "replayed" })),
+];
+
+const NO_LEDGER: LedgerView = { lines: null, database: null, shown: [] };
+
+export function historyOf(rows: readonly [number, Datum][], changes: Partial<History> = {}): History {
+  const inOrder = rows.map(([at, row], i) => ({ at, row, i })).toSorted((a, b) => a.at - b.at || a.i - b.i);
+  return {
+    seed: 0,
+    rows: inOrder.map(({ at, row }) => ({ at, ...row }) as Row),
+    ledger: NO_LEDGER,
+    left: [],
+    rested: null,
+    probing: "sealed",
+    clocks: { moved: false, backMs: 0 },
+    asksRights: false,
+    cameToRest: true,
+    marks: new Map(),
+    digest: 0,
+    events: 0,
+    ...changes,
+  };
+}
+
+function left(changes: Stored, clock = 1_000): Left[] {
+  return [{ key: "k0", stored: changes, isUnreadable: false, alarm: null, clock }];
+}
+
+const more = (...rows: readonly (readonly [number, Datum])[]): History =>
+  historyOf([...SOUND, ...(rows as [number, Datum][])]);
+
+/** A line of stream `s` as the ledger would hold it; `index` and `seq` from 0 and 1. */
+function line(index: number, seq: number, type: string, changes: Record<string, unknown> = {}): string {
+  const prev = "0".repeat(64);
+  return JSON.stringify({
+    v: 1,
+    shard: "1:0",
+    index,
+    at: 1,
+    type,
+    stream: "s",
+    seq,
+    prev,
+    effect_id: "e1",
+    attempt: 1,
+    ...changes,
+  });
+}
+
+const withLines = (...texts: string[]): History =>
+  historyOf(SOUND, { ledger: { lines: [{ shard: "1:0", texts }], database: null, shown: [] } });
+
+const unknown = stored({ state: "unknown", leaseUntil: null, told: 2 });
+const TOKEN = { inc: "life0", n: 1 };
+
+export const PLANTED: readonly [invariant: string, what: string, history: History][] = [
+  [
+    "I1",
+    "two effects in one window",
+    more(
+      granted(200, "e2"),
+      change(200, settled(), stored({ effect: "e2", n: 2 })),
+      arrived(210, "e2"),
+      executed(220, "e2", 2),
+    ),
+  ],
+  ["I1", "one attempt that arrives twice", more(arrived(25, "e1"))],
+  ["I1", "an arrival that nobody was granted", more(arrived(25, "e9"))],
+  [
+    "I2",
+    "two answers in one window",
+    more(...called(3, 200, 210, answered({ mark: "replayed", status: 200 }))),
+  ],
+  [
+    "I2",
+    "a cookie in a replay",
+    more(
+      ...called(
+        3,
+        200,
+        210,
+        answered({ mark: "replayed", others: "idempotency-expires: then\nset-cookie: a=b" }),
+      ),
+    ),
+  ],
+  [
+    "I3",
+    "an old token that settles",
+    historyOf([
+      granted(10, "e1"),
+      change(10, null, stored()),
+      replied(40, "e1", "b1"),
+      change(50, stored(), settled(), TOKEN),
+    ]),
+  ],
+  [
+    "I7",
+    "a replay for one who may not have it",
+    historyOf([...SOUND, ...called(3, 200, 210, answered({ mark: "replayed" }), false)], {
+      asksRights: true,
+    }),
+  ],
+  [
+    "I8",
+    "the answer to another request",
+    historyOf(SOUND.map(([at, row]) => [at, row.do === "arrive" ? { ...row, variant: 7 } : row])),
+  ],
+  ["I9", "an open record that is gone", more(change(5_000, unknown, null))],
+  ["I9", "a settled record that is gone in its quarantine", more(change(30_100, settled(), null))],
+  [
+    "I9 window",
+    "a replay after the window",
+    more(...called(3, 35_000, 35_010, answered({ mark: "replayed" }))),
+  ],
+  [
+    "I14 lease",
+    "a lease without end",
+    historyOf([granted(10, "e1"), change(10, null, stored({ leaseUntil: 99_000 }))]),
+  ],
+  ["I10", "an unknown after an answer", more(...called(3, 200, 210, refused("outcome-unknown")))],
+  ["I10", "a grant after an answer", more(granted(300, "e2"))],
+  [
+    "I11",
+    "an answer that the origin never gave",
+    historyOf([granted(10, "e1"), change(10, null, stored()), change(50, stored(), settled())]),
+  ],
+  [
+    "I12",
+    "a released attempt that was executed",
+    historyOf([
+      granted(10, "e1"),
+      change(10, null, stored()),
+      arrived(20, "e1"),
+      executed(30, "e1"),
+      change(50, stored(), stored({ state: "released", leaseUntil: null, evidence: "sealed-none" })),
+    ]),
+  ],
+  [
+    "I13",
+    "an attempt's number twice",
+    historyOf([
+      granted(10, "e1"),
+      change(10, null, stored()),
+      granted(20, "e2"),
+      change(20, stored({ state: "released", leaseUntil: null }), stored({ effect: "e2" })),
+    ]),
+  ],
+  [
+    "I14",
+    "a record whose time falls",
+    historyOf([granted(10, "e1"), change(10, null, stored()), change(12, stored(), stored({ t: 5 }))]),
+  ],
+  [
+    "T25",
+    "a write over a later build's record",
+    more([200, { do: "future", key: "k0", isThere: true }], change(210, settled(), settled({ told: 3 }))),
+  ],
+  ["thrown", "a promise that nobody listens to", more([200, { do: "defect", text: "nobody listened" }])],
+  [
+    "I4",
+    "an attempt that ends twice",
+    withLines(line(0, 1, "granted"), line(1, 2, "settled"), line(2, 3, "settled")),
+  ],
+  ["I5", "an index that is missing", withLines(line(1, 1, "granted"))],
+  ["I5", "a number that is missing", withLines(line(0, 2, "settled"))],
+  [
+    "I5 whole",
+    "an entry that was never delivered",
+    historyOf(SOUND, { ledger: { lines: [{ shard: "1:0", texts: [] }], database: null, shown: [] } }),
+  ],
+  [
+    "I15",
+    "a second grant while the outcome is unknown",
+    withLines(line(0, 1, "granted"), line(1, 2, "granted", { attempt: 2 })),
+  ],
+  ["I16", "a secret in a log line", more([200, { do: "log", text: "canary-key-k0" }])],
+  [
+    "I20",
+    "a write without the lease",
+    more([200, { do: "lease", isTaking: false, isHeld: false, isChanged: true }]),
+  ],
+  [
+    "I4 operators",
+    "an outcome by the word of one",
+    historyOf([
+      granted(10, "e1"),
+      change(10, null, stored()),
+      change(20, stored(), unknown),
+      replied(25, "e1", "b1"),
+      [30, { do: "resolve", key: "k0", effect: "e1", operator: "op1", outcome: "committed" }],
+      change(40, unknown, settled({ actor: "operator:op1" })),
+    ]),
+  ],
+  [
+    "linear",
+    "an answer, and then a twin that still runs",
+    more(...called(3, 200, 210, refused("in-flight"))),
+  ],
+  ["L1", "a record that stays in flight", historyOf(SOUND, { left: left(stored()) })],
+  ["L2", "an unknown that could be asked about", historyOf(SOUND, { left: left(unknown) })],
+  ["L4", "a record that stays after its end", historyOf(SOUND, { left: left(settled(), 900_000) })],
+  ["L5", "a last call that got no answer", more(...called(3, 200, 210, null))],
+  ["rest", "a run without an end", historyOf(SOUND, { cameToRest: false })],
+];

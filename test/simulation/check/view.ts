@@ -1,0 +1,205 @@
+/**
+ * A history, sorted for the invariants: what belongs to which window of which key. Windows are counted here, from what was granted and when it
+ * was closed by the machine's own clock; what the product itself holds for the end of a window is not asked.
+ */
+import type { Answered, History, Row, RowOf, Rules, Stored } from "./history.ts";
+
+export type Call = RowOf<"call"> & {
+  /** Null: it was never answered. */
+  answer: Answered | null;
+  endedAt: number;
+  /** The window of the key when it was made and when it was answered; -1: none has begun. */
+  windows: readonly [number, number];
+};
+
+/** `seenFrom`: the earliest time at which it can have taken place; it was durable at `at`. */
+export type Granted = {
+  effect: string;
+  key: string;
+  window: number;
+  at: number;
+  seenFrom: number;
+  rules: Rules;
+  order: number;
+};
+
+/** A change of storage, with what the model held before it: when the life may be gone, and the highest time it had seen. */
+export type Change = RowOf<"stored"> & { window: number; goneAt: number | null; t: number };
+
+export type KeyView = {
+  key: string;
+  calls: Call[];
+  grants: Granted[];
+  stored: Change[];
+  /** By the model: when each life may be gone, by the machine's own clock; null: time alone does not end it. */
+  ends: Map<string, number | null>;
+  /** By the model: from when to when, in true time, each window's answer was to be given again. */
+  given: Map<number, { from: number; to: number }>;
+};
+
+export type View = {
+  history: History;
+  keys: ReadonlyMap<string, KeyView>;
+  grants: ReadonlyMap<string, Granted>;
+  /** Effects by the digests of the bodies that the origin has answered with. */
+  bodies: ReadonlyMap<string, ReadonlySet<string>>;
+  arrivals: ReadonlyMap<string, RowOf<"arrive">[]>;
+  executed: ReadonlySet<string>;
+};
+
+/** One key's present life, as the model has it. */
+type Life = { window: number; rules: Rules; closedAt: number | null; t: number };
+
+type Making = KeyView & { life: Life | null; windows: number };
+
+export function viewOf(history: History): View {
+  const keys = new Map<string, Making>();
+  const grants = new Map<string, Granted>();
+  const bodies = new Map<string, Set<string>>();
+  const arrivals = new Map<string, RowOf<"arrive">[]>();
+  const executed = new Set<string>();
+  const calls = new Map<number, Call>();
+  const keyOf = (key: string): Making => {
+    let known = keys.get(key);
+    if (known === undefined) {
+      known = {
+        key,
+        calls: [],
+        grants: [],
+        stored: [],
+        ends: new Map(),
+        given: new Map(),
+        life: null,
+        windows: 0,
+      };
+      keys.set(key, known);
+    }
+    return known;
+  };
+  const note = (row: Row, order: number): void => {
+    switch (row.do) {
+      case "granted": {
+        const granted = grant(keyOf(row.key), row, order);
+        grants.set(row.effect, granted);
+        return;
+      }
+      case "stored":
+        store(keyOf(row.key), row);
+        return;
+      case "call": {
+        const key = keyOf(row.key);
+        const window = windowNow(key);
+        const call: Call = {
+          ...row,
+          answer: null,
+          endedAt: Number.POSITIVE_INFINITY,
+          windows: [window, window],
+        };
+        calls.set(row.call, call);
+        key.calls.push(call);
+        return;
+      }
+      case "return":
+      case "silence":
+        end(calls.get(row.call), row, windowNow(keyOf(row.key)));
+        return;
+      case "arrive":
+        arrivals.set(row.effect, [...(arrivals.get(row.effect) ?? []), row]);
+        return;
+      case "execute":
+        executed.add(row.effect);
+        return;
+      case "reply":
+        bodies.set(row.body, (bodies.get(row.body) ?? new Set()).add(row.effect));
+        return;
+      default:
+        return;
+    }
+  };
+  history.rows.forEach(note);
+  return { history, keys, grants, bodies, arrivals, executed };
+}
+
+function endOf({ closedAt, rules }: Life): number | null {
+  return closedAt === null ? null : closedAt + rules.windowMs + rules.quarantineMs;
+}
+
+function windowNow({ life }: Making): number {
+  return life?.window ?? -1;
+}
+
+/** A grant opens a window unless one is open: one whose outcome is not known, or whose time is not over. */
+function grant(key: Making, row: RowOf<"granted">, order: number): Granted {
+  const { life } = key;
+  const t = Math.max(life?.t ?? Number.NEGATIVE_INFINITY, row.clock);
+  const end = life === null ? Number.NEGATIVE_INFINITY : endOf(life);
+  if (life === null || (end !== null && end <= t)) {
+    key.life = { window: key.windows, rules: row.rules, closedAt: null, t: row.clock };
+    key.windows += 1;
+  } else {
+    key.life = { ...life, closedAt: null, t };
+  }
+  const { window, rules } = key.life;
+  const granted = {
+    effect: row.effect,
+    key: row.key,
+    window,
+    at: row.at,
+    seenFrom: row.seenFrom,
+    rules,
+    order,
+  };
+  key.grants.push(granted);
+  return granted;
+}
+
+function store(key: Making, row: RowOf<"stored">): void {
+  const { life } = key;
+  const t = Math.max(life?.t ?? row.clock, row.clock);
+  key.stored.push({ ...row, window: windowNow(key), goneAt: life === null ? null : endOf(life), t });
+  if (life === null) return;
+  const isClosed = row.after?.state === "settled" || row.after?.state === "released";
+  const closedAt = isClosed ? (life.closedAt ?? t) : row.after === null ? life.closedAt : null;
+  key.life = { ...life, t, closedAt };
+  if (row.after !== null) key.ends.set(row.after.inc, endOf(key.life));
+  if (row.after?.state === "settled" && !key.given.has(life.window)) {
+    key.given.set(life.window, { from: row.at, to: row.at + life.rules.windowMs });
+  }
+}
+
+function end(call: Call | undefined, row: RowOf<"return"> | RowOf<"silence">, window: number): void {
+  if (call === undefined) return;
+  call.endedAt = row.at;
+  call.answer = row.do === "return" ? row.answer : null;
+  call.windows = [call.windows[0], window];
+}
+
+/** Whether an answer is one that stays: the origin's own, stored for everybody who asks again. One that is passed on as it comes is not. */
+export function isKept({ slug, mark, others }: Answered): boolean {
+  return (
+    slug === "" && (mark === "executed" || mark === "replayed") && others.includes("idempotency-expires")
+  );
+}
+
+/**
+ * The window in which a kept answer of a call was given: that of an effect behind its body, among those that the call overlaps. An origin that
+ * drops repeats gives one answer for effects of several windows: then the newest. Null: none of them.
+ */
+export function windowOf(view: View, call: Call): number | null {
+  const [first, last] = call.windows;
+  let found: number | null = null;
+  for (const effect of view.bodies.get(call.answer?.body ?? "") ?? []) {
+    const granted = view.grants.get(effect);
+    const isOf =
+      granted !== undefined && granted.key === call.key && first <= granted.window && granted.window <= last;
+    if (isOf) found = Math.max(found ?? granted.window, granted.window);
+  }
+  return found;
+}
+
+/** What a token gives a right to change. */
+export function rightsOf(stored: Stored | null): string {
+  if (stored === null) return "absent";
+  const { state, inc, n, effect, leaseUntil, answer } = stored;
+  return `${state} ${inc} ${n} ${effect} ${leaseUntil ?? ""} ${answer ?? ""}`;
+}

@@ -1,0 +1,124 @@
+/** Faults in who may change a record, and in what a later life may know of an earlier one. */
+const CLOSE = "src/core/close.ts";
+
+export const FENCING = [
+  {
+    name: "a settle is not fenced",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `if (!isSameToken(event.token, record)) return stay(late(record, event, t), { kind: "fenced" });`,
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "tokens start again after a purge",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "{ inc: randomHex(), effect: randomHex()",
+        to: `{ inc: "0".repeat(32), effect: randomHex()`,
+      },
+    ],
+  },
+  {
+    name: "a later attempt keeps the effect's id",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/transition.ts",
+        from: "  const { effect } = fresh;\n  return grant(",
+        to: "  const { effect } = record;\n  return grant(",
+      },
+    ],
+  },
+  {
+    name: "the nonce of another caller gets the grant",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/step.ts",
+        from: `if (record.state === "in-flight" && record.nonce === nonce) return repeat(record, t);`,
+        to: `if (record.state === "in-flight") return repeat(record, t);`,
+      },
+    ],
+  },
+  {
+    name: "a record's time follows a clock that is turned back",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/step.ts",
+        from: `before.state === "absent" ? now : Math.max(before.t, now);`,
+        to: "now;",
+      },
+    ],
+  },
+  {
+    name: "a lease is renewed without limit",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/step.ts",
+        from: "const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);",
+        to: "const leaseUntil = t + record.terms.leaseMs;",
+      },
+    ],
+  },
+];
+
+/** Faults in what people and the cron may do. */
+export const OVERSEEING = [
+  {
+    name: "one operator is enough",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: "if (operators.length < event.operatorsRequired) {",
+        to: "if (operators.length < 1) {",
+      },
+    ],
+  },
+  {
+    name: "an operator who says it twice counts as two",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: "const isRepeat = agreed?.operators.includes(event.operator) ?? false;",
+        to: "const isRepeat = false;",
+      },
+    ],
+  },
+  {
+    name: "an operator's word on an old effect is taken for the current one",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `if (record.state === "absent" || record.effect !== event.effect) return`,
+        to: `if (record.state === "absent") return`,
+      },
+      {
+        file: "src/key/operator/resolve.ts",
+        from: `if (record.effect !== effect) return { kind: "stale" };`,
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "a reconciliation that has lost its lease goes on writing",
+    layer: "ledger",
+    changes: [
+      {
+        file: "src/ledger/d1-lease.ts",
+        from: `cursor_id = ?5 WHERE name = ?1 AND token = ?2 RETURNING name`,
+        to: `cursor_id = ?5 WHERE name = ?1 AND token <> ?2 || ' ' RETURNING name`,
+      },
+    ],
+  },
+];

@@ -1,0 +1,107 @@
+/** Faults in how time ends things: windows, quarantine, alarms, what a later build wrote. */
+const RECORD = "src/core/record.ts";
+const STEP = "src/core/step.ts";
+const STORE = "src/key/storage/store.ts";
+
+export const LEAVING = [
+  {
+    name: "quarantine is skipped",
+    layer: "core",
+    changes: [
+      {
+        file: RECORD,
+        from: "return windowEnd(record) + record.terms.quarantineMs;",
+        to: "return windowEnd(record);",
+      },
+    ],
+  },
+  {
+    name: "time ends an unknown outcome",
+    layer: "core",
+    changes: [
+      {
+        file: RECORD,
+        from: `    case "in-flight":\n    case "unknown":\n      return null;\n  }\n}`,
+        to: `    case "in-flight":\n      return null;\n    case "unknown":\n      return record.since + record.terms.windowMs + record.terms.quarantineMs;\n  }\n}`,
+      },
+      {
+        file: STEP,
+        from: `    case "unknown":\n      return record.probeDue;`,
+        to: `    case "unknown":\n      return purgeAt(record);`,
+      },
+    ],
+  },
+  {
+    name: "a window counts from the request",
+    layer: "core",
+    changes: [
+      {
+        file: RECORD,
+        from: "return record.settledAt + record.terms.windowMs;",
+        to: "return record.bornAt + record.terms.windowMs;",
+      },
+    ],
+  },
+  {
+    name: "no alarm is armed while the outcome is unknown",
+    layer: "core",
+    changes: [
+      {
+        file: STEP,
+        from: `    case "unknown":\n      return record.probeDue;`,
+        to: `    case "unknown":\n      return null;`,
+      },
+    ],
+  },
+  {
+    name: "no alarm is armed after one has rung",
+    layer: "key",
+    changes: [
+      {
+        file: STORE,
+        from: "    this.#isRinging = false;\n    this.armAgain(notBefore);",
+        to: "    this.#isRinging = false;\n    if (notBefore < 0) this.armAgain(notBefore);",
+      },
+    ],
+  },
+  {
+    name: "an outcome that a probe could not learn is not asked for again",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/close.ts",
+        from: `    case "silent":\n      return stay(probeLater(record, jitter, t), { kind: "done" });`,
+        to: `    case "silent":\n      return stay({ ...record, t, probeDue: null }, { kind: "done" });`,
+      },
+    ],
+  },
+  {
+    name: "a record of a later build is read as one of this",
+    layer: "key",
+    changes: [
+      { file: "src/key/storage/codec.ts", from: "value.v === RECORD_VERSION &&", to: "value.v !== null &&" },
+    ],
+  },
+  {
+    name: "a record that can't be read counts as none",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/storage/codec.ts",
+        from: `isRecord(stored) ? { kind: "record", record: stored } : { kind: "unreadable" }`,
+        to: `isRecord(stored) ? { kind: "record", record: stored } : { kind: "absent" }`,
+      },
+    ],
+  },
+  {
+    name: "storage is wiped without another look",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/keeper.ts",
+        from: `if (again.kind === "stepped" && again.step.record.state === "absent") await this.store.wipe();`,
+        to: `if (again.kind === "stepped") await this.store.wipe();`,
+      },
+    ],
+  },
+];

@@ -1,0 +1,8 @@
+/** All mutants, by where their fault is. `layer`: the room of the product that is wrong. */
+import { ANSWERING } from "./answering.mjs";
+import { FENCING, OVERSEEING } from "./fencing.mjs";
+import { LEAVING } from "./leaving.mjs";
+import { RUNNING } from "./running.mjs";
+import { TELLING } from "./telling.mjs";
+
+export const MUTANTS = [...FENCING, ...OVERSEEING, ...RUNNING, ...ANSWERING, ...LEAVING, ...TELLING];

@@ -1,0 +1,182 @@
+/** D1 in a simulated world: real SQLite with the product's own migrations, behind a line that loses calls and answers. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import type { Checkpoint, Datum } from "../check/history.ts";
+import type { Injector } from "./faults.ts";
+import type { Random } from "./random.ts";
+import { OUTSIDE, type Scheduler } from "./scheduler.ts";
+
+const MIGRATIONS = join(import.meta.dirname, "../../../src/ledger/migrations");
+
+/** One for all runs of a process: emptied between them, which is cheaper than a new one. */
+export class Sqlite {
+  readonly #database = new DatabaseSync(":memory:");
+  readonly #prepared = new Map<string, StatementSync>();
+  #isUsed = false;
+
+  constructor() {
+    const names = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql"));
+    for (const name of names.toSorted()) this.#database.exec(readFileSync(join(MIGRATIONS, name), "utf8"));
+  }
+
+  empty(): void {
+    if (!this.#isUsed) return;
+    this.#isUsed = false;
+    const tables = this.all(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'",
+      [],
+    );
+    for (const { name } of tables) this.#database.exec(`DELETE FROM ${String(name)}`);
+  }
+
+  all(sql: string, values: readonly unknown[]): Record<string, unknown>[] {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#prepared.set(sql, statement);
+    }
+    return statement.all(...(values as SQLInputValue[])) as Record<string, unknown>[];
+  }
+
+  batch(statements: readonly { sql: string; values: readonly unknown[] }[]): Record<string, unknown>[][] {
+    this.#isUsed = true;
+    this.#database.exec("BEGIN");
+    try {
+      const results = statements.map(({ sql, values }) => this.all(sql, values));
+      this.#database.exec("COMMIT");
+      return results;
+    } catch (error) {
+      this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+}
+
+type Parts = {
+  scheduler: Scheduler;
+  random: Random;
+  injector: Injector;
+  isDown: () => boolean;
+  note: (row: Datum) => void;
+};
+
+class Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+  readonly #line: SimDatabase;
+
+  constructor(line: SimDatabase, sql: string, values: readonly unknown[]) {
+    this.#line = line;
+    this.sql = sql;
+    this.values = values;
+  }
+
+  bind(...values: readonly unknown[]): Statement {
+    return new Statement(this.#line, this.sql, values);
+  }
+
+  async all(): Promise<{ results: Record<string, unknown>[] }> {
+    const [results = []] = await this.#line.run([this]);
+    return { results };
+  }
+
+  async first(column: string): Promise<unknown> {
+    const [results = []] = await this.#line.run([this]);
+    const row = results[0];
+    return row === undefined ? null : row[column];
+  }
+}
+
+export class SimDatabase {
+  readonly #sqlite: Sqlite;
+  readonly #parts: Parts;
+
+  constructor(sqlite: Sqlite, parts: Parts) {
+    this.#sqlite = sqlite;
+    this.#parts = parts;
+  }
+
+  prepare(sql: string): Statement {
+    return new Statement(this, sql, []);
+  }
+
+  withSession(): this {
+    return this;
+  }
+
+  async batch(statements: readonly Statement[]): Promise<{ results: Record<string, unknown>[] }[]> {
+    return (await this.run(statements)).map((results) => ({ results }));
+  }
+
+  /** Everything in one transaction. A call can be lost on its way there and on its way back. */
+  run(statements: readonly Statement[]): Promise<Record<string, unknown>[][]> {
+    const { scheduler, random, injector, isDown } = this.#parts;
+    const caller = scheduler.current;
+    return new Promise((resolve, reject) => {
+      caller.emit(() => {
+        const delay = injector.strikes("database is slow") ? random.below(40_000) : random.below(60);
+        scheduler.after(delay, OUTSIDE, "database", () => {
+          const fail = (): unknown =>
+            scheduler.after(random.below(60), caller, "database failed", () => reject(new Error("D1_ERROR")));
+          if (isDown() || injector.strikes("database fails before")) return fail();
+          try {
+            const results = this.#runNoted(statements);
+            if (injector.strikes("database fails after")) return fail();
+            return scheduler.after(random.below(60), caller, "database answered", () => resolve(results));
+          } catch (error) {
+            return scheduler.after(0, caller, "database refused", () => reject(error));
+          }
+        });
+      });
+    });
+  }
+
+  /** Notes what a holder of a lease, or one who was it, has changed of everything that a lease protects. */
+  #runNoted(statements: readonly Statement[]): Record<string, unknown>[][] {
+    const first = statements[0];
+    if (first === undefined || !/ (leases|runs|findings)\b/.test(first.sql))
+      return this.#sqlite.batch(statements);
+    const before = this.#readLease();
+    const results = this.#sqlite.batch(statements);
+    const after = this.#readLease();
+    const token = String(first.values[1]);
+    const isTaking = first.sql.startsWith("INSERT INTO leases");
+    this.#parts.note({
+      do: "lease",
+      isTaking,
+      isHeld: before.token === token,
+      isChanged: before.text !== after.text,
+    });
+    return results;
+  }
+
+  #readLease(): { token: string; text: string } {
+    const rows = ["leases", "runs", "findings"].map((table) =>
+      this.#sqlite.all(`SELECT * FROM ${table}`, []),
+    );
+    return { token: String(rows[0]?.[0]?.token ?? ""), text: JSON.stringify(rows) };
+  }
+
+  /** What is in it, for the observer of the ledger. */
+  readLines(shard: string): string[] {
+    const rows = this.#sqlite.all("SELECT body FROM bundles WHERE shard = ? ORDER BY first", [shard]);
+    return rows.flatMap(({ body }) => String(body).split("\n").slice(0, -1));
+  }
+
+  readCheckpoints(shard: string): Checkpoint[] {
+    const rows = this.#sqlite.all("SELECT size, root, at FROM checkpoints WHERE shard = ? ORDER BY size", [
+      shard,
+    ]);
+    return rows.map(({ size, root, at }) => ({
+      shard,
+      size: Number(size),
+      root: String(root),
+      at: Number(at),
+    }));
+  }
+
+  readEffects(): Record<string, unknown>[] {
+    return this.#sqlite.all("SELECT effect_id, state, flagged, version, reported FROM effects", []);
+  }
+}

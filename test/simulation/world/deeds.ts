@@ -1,0 +1,126 @@
+/** What the injector does at times of its own choosing, beside the faults that strike whatever happens. */
+import type { Datum } from "../check/history.ts";
+import type { Deed } from "./faults.ts";
+import type { Host } from "./host.ts";
+import type { Origin } from "./origin.ts";
+import type { Random } from "./random.ts";
+import { PAUSE_MS_MAX, type Scenario } from "./scenario.ts";
+import { OUTSIDE, type Scheduler } from "./scheduler.ts";
+import type { Staff } from "./staff.ts";
+import type { Isolate } from "./workers.ts";
+
+/** What deeds change for the whole world. */
+export type State = {
+  version: number;
+  clocks: { moved: boolean; backMs: number };
+  isDatabaseDown: boolean;
+  isLedgerDown: boolean;
+};
+
+export type Site = {
+  scheduler: Scheduler;
+  random: Random;
+  scenario: Scenario;
+  hosts: readonly Host[];
+  /** Which keys the hosts hold, as far as that is known. */
+  labels: ReadonlyMap<Host, string>;
+  isolates: readonly Isolate[];
+  crashIsolate: (index: number) => void;
+  origin: Origin;
+  staff: Staff;
+  state: State;
+  note: (row: Datum) => void;
+  mark: (name: string) => void;
+};
+
+export function doDeed(site: Site, deed: Deed): void {
+  const { random, scheduler, state, isolates } = site;
+  const host = site.hosts[random.below(site.hosts.length)] ?? null;
+  const pauseMs = random.pick([2_000, 40_000, PAUSE_MS_MAX]) * (0.3 + 0.7 * random.next());
+  const until = Math.ceil(scheduler.now + pauseMs);
+  site.mark(deed);
+  site.note({ do: "fault", name: deed });
+  switch (deed) {
+    case "pause object":
+      if (host?.instance) host.instance.pausedUntil = until;
+      return;
+    case "pause worker": {
+      const isolate = isolates[random.below(isolates.length)];
+      if (isolate) isolate.pausedUntil = until;
+      return;
+    }
+    case "crash object":
+      host?.crash();
+      return;
+    case "crash worker":
+      site.crashIsolate(random.below(isolates.length));
+      return;
+    case "another instance":
+      if (host?.instance && random.chance(0.5)) host.instance.pausedUntil = until;
+      host?.fence();
+      return;
+    case "evict":
+      host?.instance?.isIdle ? host.crash() : undefined;
+      return;
+    case "clock forward":
+      moveClock(site, host, 1);
+      return;
+    case "clock back":
+      moveClock(site, host, -1);
+      return;
+    case "origin restarts":
+      site.origin.restart();
+      return;
+    case "new version":
+      state.version = 1;
+      site.crashIsolate(0);
+      return;
+    case "record of the future":
+      visitFuture(site, host);
+      return;
+    case "alarm early":
+      host?.ringAnyway();
+      return;
+    case "database down":
+      state.isDatabaseDown = true;
+      return;
+    case "ledger down":
+      state.isLedgerDown = true;
+      return;
+    case "reconcile":
+      site.staff.reconcile(until);
+      return;
+    case "operators speak":
+      site.staff.speak(host, site.labels);
+      return;
+  }
+}
+
+function moveClock({ random, scenario, state }: Site, host: Host | null, direction: 1 | -1): void {
+  const { clockStepMs } = scenario;
+  const step = Math.min(
+    random.pick([random.between(1, 50_000), random.between(1, clockStepMs)]),
+    clockStepMs,
+  );
+  if (host === null) return;
+  host.clock.offset += direction * step;
+  state.clocks.moved = true;
+  if (direction < 0) state.clocks.backMs += step;
+}
+
+/** A later build has written the record, and is taken back a while later. */
+function visitFuture({ scheduler, random, labels, note }: Site, host: Host | null): void {
+  const record = host?.durable.kv.get("record") as { v: number } | undefined;
+  const key = host === null ? undefined : labels.get(host);
+  if (host === null || record === undefined || key === undefined) return;
+  const put = (v: number): void => {
+    const now = host.durable.kv.get("record") as object | undefined;
+    if (now === undefined) return;
+    host.crash();
+    host.durable = { ...host.durable, kv: new Map(host.durable.kv).set("record", { ...now, v }) };
+    note({ do: "future", key, isThere: v !== record.v });
+  };
+  host.crash();
+  put(record.v + 1);
+  scheduler.after(random.below(60_000), OUTSIDE, "back to the present", () => put(record.v));
+}

@@ -1,0 +1,321 @@
+/** One run: clients, Workers, key objects, ledger, database, origin and an injector, from the first call until nothing is left to happen. */
+import type { Datum, History, LedgerView, Left, Row } from "../check/history.ts";
+import { Client } from "./client.ts";
+import { SimDatabase, type Sqlite } from "./database.ts";
+import { doDeed, type Site, type State } from "./deeds.ts";
+import type { Base, Deployment, Surroundings } from "./deployment.ts";
+import { type Damping, drawSwarm, Injector } from "./faults.ts";
+import { type FieldsInit, SimHeaders } from "./fields.ts";
+import { startRun } from "./globals.ts";
+import { Hosts } from "./hosts.ts";
+import { SimResponse } from "./http.ts";
+import { readLedger, readLeft } from "./look.ts";
+import { Network, type Trouble } from "./network.ts";
+import { Origin } from "./origin.ts";
+import { Random } from "./random.ts";
+import { drawScenario, PAUSE_MS_MAX, type Scenario } from "./scenario.ts";
+import { type Clock, OUTSIDE, Scheduler, type Task } from "./scheduler.ts";
+import { Staff } from "./staff.ts";
+import { Workers } from "./workers.ts";
+
+const KEY_METHODS = [
+  "fetch",
+  "renew",
+  "settle",
+  "report",
+  "release",
+  "look",
+  "tell",
+  "ask",
+  "resolve",
+  "observe",
+];
+const LEDGER_METHODS = [
+  ...["append", "agree", "epochs", "open", "close", "headsOf", "isEndShown"],
+  ...["ownKey", "verifierKey", "checkpoint"],
+];
+const SOUND: Trouble = { hangs: () => false, fails: () => false };
+const ISOLATES = 2;
+const EVENTS_MAX = 20_000;
+const SECOND = 1_000;
+/** After the last fault: all pauses between tries are over, and the longest between two probes. */
+const RESTED_MS = 2_900 * SECOND;
+/** By then the calls that come last have been answered, and what they left is over too. */
+const REST_MS = RESTED_MS + 2_000 * SECOND;
+
+export type RunOptions = {
+  seed: number;
+  damping: Damping;
+  share: { ledger: number; clients: number };
+  /** Gets every event and row as it comes; null: nobody looks. */
+  trace: ((text: string) => void) | null;
+};
+
+export class World {
+  readonly #product: Deployment;
+  readonly #base: Base;
+  readonly #options: RunOptions;
+  readonly #random: Random;
+  readonly #scheduler: Scheduler;
+  readonly #scenario: Scenario;
+  readonly #injector: Injector;
+  readonly #network: Network;
+  readonly #origin: Origin;
+  readonly #database: SimDatabase;
+  readonly #around: Surroundings;
+  readonly #hosts: Hosts;
+  readonly #workers: Workers;
+  readonly #staff: Staff;
+  readonly #rows: Row[] = [];
+  readonly #marks = new Map<string, number>();
+  readonly #clients: Client[] = [];
+  readonly #state: State = {
+    version: 0,
+    clocks: { moved: false, backMs: 0 },
+    isDatabaseDown: false,
+    isLedgerDown: false,
+  };
+  #rested: readonly Left[] | null = null;
+  #calls = 0;
+
+  constructor(product: Deployment, base: Base, sqlite: Sqlite, options: RunOptions) {
+    this.#product = product;
+    this.#base = base;
+    this.#options = options;
+    const { seed } = options;
+    this.#random = new Random(seed, 0);
+    const note = (row: Datum): void => this.#note(row);
+    const mark = (name: string): void => this.#mark(name);
+    this.#scheduler = this.#startScheduler();
+    const drawing = new Random(seed, 1);
+    this.#scenario = drawScenario(drawing, product.basePolicy(base), options.share);
+    this.#injector = new Injector(drawSwarm(drawing, options.damping), new Random(seed, 3), mark);
+    const parts = { scheduler: this.#scheduler, random: new Random(seed, 4), injector: this.#injector, note };
+    this.#network = new Network(parts);
+    const evidence = (effect: string, attempt: string): string => this.#signEvidence(effect, attempt);
+    this.#origin = new Origin({ ...parts, evidence, releaseStatus: this.#scenario.releaseStatus });
+    const isDown = (): boolean => this.#state.isDatabaseDown && !this.#injector.isHealed;
+    this.#database = new SimDatabase(sqlite, { ...parts, isDown });
+    const around = (): Surroundings => this.#around;
+    const version = (): number => this.#state.version;
+    const clock = (): Clock => this.#drawClock();
+    const { hasDatabase, copies } = this.#scenario;
+    const published = (shard: string): number | null =>
+      hasDatabase ? this.#database.readLines(shard).length : null;
+    const common = { ...parts, seed, product, base, version, clock, mark };
+    this.#hosts = new Hosts({ ...common, around, copies, published });
+    this.#around = this.#surround();
+    this.#staff = new Staff({ ...common, around: this.#around, origin: this.#origin });
+    const openFront = (build: number) => product.openFront(base, this.#around, build);
+    this.#workers = new Workers(
+      { ...common, random: this.#random, network: this.#network, openFront },
+      ISOLATES,
+    );
+  }
+
+  #startScheduler(): Scheduler {
+    const { trace, seed } = this.#options;
+    const onEvent = (task: Task): void => trace?.(`${task.at} ${task.process.name}: ${task.label}`);
+    const onThrow = (error: unknown): void => this.#note({ do: "defect", text: `thrown: ${String(error)}` });
+    const scheduler = new Scheduler(trace === null ? null : onEvent, onThrow);
+    startRun({
+      scheduler,
+      random: new Random(seed, 2),
+      log: (text) => this.#note({ do: "log", text }),
+      fetch: (url, init) => this.#askRights(url, init),
+      escaped: (error) => this.#note({ do: "defect", text: `nobody listened: ${String(error)}` }),
+    });
+    return scheduler;
+  }
+
+  #surround(): Surroundings {
+    const { policies, shards, hasLedger, hasDatabase } = this.#scenario;
+    const trouble: Trouble = {
+      hangs: () => this.#injector.strikes("ledger hangs"),
+      fails: () =>
+        (this.#state.isLedgerDown && !this.#injector.isHealed) || this.#injector.strikes("ledger fails"),
+    };
+    return {
+      policyOf: (version) => policies[version === 0 ? 0 : 1],
+      send: this.#network.fetchFrom(this.#origin) as Surroundings["send"],
+      keys: this.#network.namespace(KEY_METHODS, (name) => this.#hosts.key(name), SOUND),
+      ledgers: this.#network.namespace(LEDGER_METHODS, (name) => this.#hosts.ledger(name), trouble),
+      shards,
+      hasLedger,
+      database: hasDatabase ? (this.#database as unknown as D1Database) : null,
+      retentionMs: 7_776_000 * SECOND,
+    };
+  }
+
+  #mark(name: string): void {
+    this.#marks.set(name, (this.#marks.get(name) ?? 0) + 1);
+  }
+
+  #note(row: Datum): void {
+    const full: Row = { at: this.#scheduler.now, ...row };
+    this.#rows.push(full);
+    this.#options.trace?.(`      ${JSON.stringify(full)}`);
+  }
+
+  #signEvidence(effect: string, attempt: string): string {
+    let signed = "";
+    this.#scheduler.enter(OUTSIDE, () => {
+      void this.#product.signEvidence(this.#base, effect, attempt).then((made) => {
+        signed = made;
+      });
+    });
+    return signed;
+  }
+
+  async #askRights(_url: string, init: RequestInit): Promise<unknown> {
+    const isAllowed = new SimHeaders(init.headers as FieldsInit).get("cookie") === "right=yes";
+    return new SimResponse(null, { status: isAllowed ? 200 : 403 });
+  }
+
+  #drawClock(): Clock {
+    const { skewMs } = this.#scenario;
+    return { offset: this.#random.between(-skewMs, skewMs) };
+  }
+
+  #planClients(): void {
+    const { clients, keys, callsPerClient, healAt } = this.#scenario;
+    for (let i = 0; i < clients; i++) {
+      const client: Client = new Client(
+        `client${i}`,
+        {
+          scheduler: this.#scheduler,
+          random: new Random(this.#options.seed, 100 + i),
+          injector: this.#injector,
+          note: (row) => this.#note(row),
+          nextCall: () => {
+            this.#calls += 1;
+            return this.#calls;
+          },
+          send: (request, answered, lost) => this.#workers.send(client, request, answered, lost),
+        },
+        callsPerClient,
+      );
+      this.#clients.push(client);
+      for (let key = 0; key < keys; key++) {
+        if (i > 0 && this.#random.chance(0.2)) continue;
+        const at = this.#random.chance(0.6) ? this.#random.below(3_000) : this.#random.below(healAt);
+        this.#scheduler.at(at, client.process, "first try", () => this.#useKey(client, `k${key}`, key * 10));
+      }
+    }
+  }
+
+  /** An operation, and looks back at it later: in its window, in its quarantine, and behind both. */
+  #useKey(client: Client, key: string, variant: number): void {
+    client.begin(key, variant, () => {
+      if (client.callsLeft <= 0) return;
+      const { windowMs, quarantineMs } = this.#scenario.policies[0];
+      const end = windowMs + quarantineMs;
+      const pause = this.#random.pick([1_000, 10_000, windowMs, end]);
+      const jitter = this.#random.below(10_000);
+      // Behind the end, or at the very moment of it, while the record goes.
+      const at = pause === end && jitter < 7_000 ? end - 250 + jitter / 14 : pause + jitter;
+      this.#scheduler.after(at, client.process, "again", () => this.#useKey(client, key, variant));
+    });
+  }
+
+  #site(): Site {
+    return {
+      scheduler: this.#scheduler,
+      random: this.#random,
+      scenario: this.#scenario,
+      hosts: this.#hosts.all(),
+      labels: this.#hosts.labels,
+      isolates: this.#workers.isolates,
+      crashIsolate: (index) => this.#workers.crash(index),
+      origin: this.#origin,
+      staff: this.#staff,
+      state: this.#state,
+      note: (row) => this.#note(row),
+      mark: (name) => this.#mark(name),
+    };
+  }
+
+  #planDeeds(): void {
+    for (const deed of this.#injector.swarm.deeds) {
+      const at = this.#random.chance(0.5)
+        ? this.#random.below(8_000)
+        : this.#random.below(this.#scenario.healAt);
+      this.#scheduler.at(at, OUTSIDE, deed, () => doDeed(this.#site(), deed));
+    }
+  }
+
+  #heal(): void {
+    this.#injector.isHealed = true;
+    this.#note({ do: "healed" });
+    for (const { instance } of this.#hosts.all()) if (instance !== null) instance.pausedUntil = 0;
+    for (const isolate of this.#workers.isolates) isolate.pausedUntil = 0;
+    // Whoever has lost an alarm is found by the next access, and a record that could not be read is looked at again after an hour;
+    // all others have to come to rest by themselves.
+    const mayRest = !["alarm lost", "record of the future"].some((name) => this.#marks.has(name));
+    if (mayRest) {
+      this.#scheduler.after(RESTED_MS, OUTSIDE, "rested", () => {
+        this.#rested = this.#readLeft();
+      });
+    }
+    // One access has to be enough to arm what was lost.
+    const isOnce = !mayRest && this.#random.chance(0.5);
+    this.#planTail([
+      mayRest ? RESTED_MS + 5_000 : PAUSE_MS_MAX + 5_000,
+      ...(isOnce ? [] : [RESTED_MS + 60_000]),
+    ]);
+    for (const host of this.#hosts.ledgers.values()) {
+      const look = (): void => host.call("checkpoint", [host.name], () => undefined);
+      this.#scheduler.after(PAUSE_MS_MAX, OUTSIDE, "look at the ledger", look);
+    }
+  }
+
+  /** Clients go on calling, of whom nobody fails any more. */
+  #planTail(times: readonly number[]): void {
+    const [client] = this.#clients;
+    if (client === undefined) return;
+    for (let key = 0; key < this.#scenario.keys; key++) {
+      for (const after of times) {
+        const call = (): void => client.call(`k${key}`, key * 10, () => undefined);
+        this.#scheduler.after(after, client.process, "tail", call);
+      }
+    }
+  }
+
+  run(): History {
+    const { healAt, probing, policies } = this.#scenario;
+    this.#planClients();
+    this.#planDeeds();
+    this.#scheduler.at(healAt, OUTSIDE, "heal", () => this.#heal());
+    const end = healAt + REST_MS;
+    while (this.#scheduler.events < EVENTS_MAX && this.#scheduler.step(end));
+    const history: History = {
+      seed: this.#options.seed,
+      rows: this.#rows,
+      ledger: this.#readLedger(),
+      left: this.#readLeft(),
+      rested: this.#rested,
+      probing,
+      clocks: this.#state.clocks,
+      asksRights: policies[0].authorize !== null,
+      cameToRest: this.#scheduler.events < EVENTS_MAX,
+      marks: this.#marks,
+      digest: this.#scheduler.digest,
+      events: this.#scheduler.events,
+    };
+    startRun(null);
+    return history;
+  }
+
+  #readLeft(): Left[] {
+    const { keys, labels } = this.#hosts;
+    return [...keys.values()].map((host) => readLeft(host, labels.get(host) ?? "", this.#scheduler.now));
+  }
+
+  #readLedger(): LedgerView {
+    const { hasLedger, hasDatabase, shards } = this.#scenario;
+    if (!hasLedger) return { lines: null, database: null, shown: [] };
+    const database = hasDatabase ? this.#database : null;
+    const { ledgers, shown } = this.#hosts;
+    return readLedger({ shards, database, host: (shard) => ledgers.get(shard) ?? null, shown });
+  }
+}
