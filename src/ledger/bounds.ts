@@ -10,7 +10,10 @@ export const BUNDLES_PER_WRITE = 8;
 export const BATCH_LINES_MAX = 1_000;
 
 /** So long a batch waits for more. Nobody waits for it: what is appended here has been answered to its caller already. */
-export const GATHER_MS = 5;
+export const GATHER_MS = 10;
+
+/** So many deliveries wait for no more: a transaction's own cost is small beside theirs by then. */
+export const GATHERED_MAX = 16;
 
 /** Text of the lines that one transaction of a shard takes, or one write to D1: with hashes and escapes it stays under 2 MB. */
 export const BATCH_CHARS_MAX = 1_200_000;

@@ -1,14 +1,17 @@
 /** The command line of `npm run bench -- …`, with its defaults and bounds. */
 import { parseArgs } from "node:util";
+import { LEDGER_ROWS } from "./ledger/rows.mjs";
 import { ROWS } from "./rows.mjs";
 
 export const USAGE = `npm run bench -- [options]
-  --rows a,b         only these: ${ROWS.map((row) => row.id).join(", ")}
+  --rows a,b         only these: ${ROWS.map((row) => row.id).join(", ")};
+                     or of the ledger, which only run when they are named: ${LEDGER_ROWS.map((row) => row.id).join(", ")}
   --rounds N         rounds, 1 to 100 (7)
   --seconds S        length of a point, 0.2 to 10 (1.5)
   --connections N    requests under way at a time, 1 to 64 (8)
   --seed N           order of the points (from the clock; printed)
   --self             the floors on both sides: how much of a ratio is noise
+  --full             the ledger's rows in full size: minutes instead of seconds
   --memory           peak memory instead: one 5 MiB answer, 1,000 waiters on one key
   --json FILE        also everything measured, as JSON`;
 
@@ -23,13 +26,14 @@ export function parseOptions(args) {
       connections: { type: "string", default: "8" },
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       self: { type: "boolean", default: false },
+      full: { type: "boolean", default: false },
       memory: { type: "boolean", default: false },
       json: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
   const rows = values.rows.split(",");
-  const unknown = rows.find((id) => !ROWS.some((row) => row.id === id));
+  const unknown = rows.find((id) => ![...ROWS, ...LEDGER_ROWS].some((row) => row.id === id));
   if (unknown !== undefined) throw new Error(`--rows: no row is called "${unknown}"\n${USAGE}`);
   return {
     rows,
@@ -38,6 +42,7 @@ export function parseOptions(args) {
     connections: Math.trunc(readNumber("connections", values.connections, 1, 64)),
     seed: Math.trunc(readNumber("seed", values.seed, 0, 4_294_967_295)),
     self: values.self,
+    full: values.full,
     memory: values.memory,
     help: values.help,
     json: values.json ?? null,

@@ -19,10 +19,13 @@
  *   replay also records itself; the floor's does not.
  * - Every answer's status and Idempotency-Status is checked; one wrong answer fails the run.
  *
+ * Rows of the ledger (`ledger/`) have no floor: each prints its own figures and their aim.
+ *
  * `--self` puts the floors on both sides. `--memory` measures memory instead (`memory.mjs`). Linux only.
  */
 import { writeFileSync } from "node:fs";
 import { startChild, stopChildren, stopChildrenAtExit } from "./children.mjs";
+import { LEDGER_ROWS } from "./ledger/rows.mjs";
 import { measureRound, prepareRow } from "./measure.mjs";
 import { measureMemory } from "./memory.mjs";
 import { parseOptions, USAGE } from "./options.mjs";
@@ -37,10 +40,19 @@ async function main(options) {
   const bundle = options.self ? null : buildGateway();
   const origin = await startChild("origin.mjs");
   const run = { options, bundle, originPort: origin.port, random: seedRandom(options.seed) };
-  const results = options.memory ? await measureMemory(run) : await measureRows(run);
+  const results = options.memory ? await measureMemory(run) : await measureAll(run);
   if (options.json !== null) {
     writeFileSync(options.json, `${JSON.stringify({ machine, options, results }, null, 2)}\n`);
   }
+}
+
+/** The table, then what of the ledger was asked for. */
+async function measureAll(run) {
+  const ledgerRows = LEDGER_ROWS.filter((row) => run.options.rows.includes(row.id));
+  const isTable = ledgerRows.length < run.options.rows.length;
+  const results = isTable ? await measureRows(run) : [];
+  for (const { id, measure } of ledgerRows) results.push({ id, found: await measure(run) });
+  return results;
 }
 
 async function measureRows(run) {

@@ -1,9 +1,9 @@
 /**
  * One server: miniflare with one Worker on a direct socket (nothing passes through Node), leader of its own
- * process group. Its only argument is JSON: { script, name, compatibilityDate, compatibilityFlags, bindings,
- * objects (binding to class), databases (binding to name), migrations (directory or null), storage
- * (directory, removed at the end) }. Tells its parent the port. When the parent is gone, however it went,
- * everything here goes too.
+ * process group. Its only argument is JSON: { scripts (the first one is the Worker, the others what it imports),
+ * name, compatibilityDate, compatibilityFlags, bindings, objects (binding to class), databases (binding to name),
+ * migrations (directory or null), storage (directory, removed at the end) }. Tells its parent the port. When the
+ * parent is gone, however it went, everything here goes too.
  */
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -23,9 +23,8 @@ const miniflare = new Miniflare(
     telemetry: { enabled: false },
     resourcePersistencePath: spec.storage,
     name: spec.name,
-    modules: true,
-    scriptPath: spec.script,
-    modulesRoot: dirname(spec.script),
+    modules: spec.scripts.map((path) => ({ type: "ESModule", path })),
+    modulesRoot: dirname(spec.scripts[0]),
     compatibilityDate: spec.compatibilityDate,
     compatibilityFlags: spec.compatibilityFlags,
     bindings: spec.bindings,

@@ -4,9 +4,9 @@
  */
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { unstable_readConfig } from "wrangler";
 import { startChild } from "./children.mjs";
@@ -41,7 +41,10 @@ export function buildGateway() {
   return join(directory, bundle);
 }
 
-/** Starts what the target names: { floor: NAME } or { routes: [...], vars: {...} } for the gateway with these routes. */
+/**
+ * Starts what the target names: { floor: NAME }, or { routes: [...], vars: {...} } for the gateway with these routes. `driver`: a Worker that
+ * stands in front of the gateway's objects in its place.
+ */
 export function startTarget(target, { bundle, originPort }) {
   const origin = { ORIGIN_URL: `http://127.0.0.1:${originPort}` };
   const shared = {
@@ -53,22 +56,29 @@ export function startTarget(target, { bundle, originPort }) {
     target.floor === undefined
       ? {
           ...shared,
-          ...describeGateway(bundle),
+          ...describeGateway(bundle, target.driver ?? null),
           bindings: bindGateway(target.routes, { ...origin, ...target.vars }),
         }
       : { ...shared, ...describeFloor(target.floor), bindings: origin };
   return startChild("serve.mjs", { argument: JSON.stringify(spec), storage: shared.storage });
 }
 
-function describeGateway(bundle) {
+function describeGateway(bundle, driver) {
   const [database] = config.d1_databases;
   return {
     name: config.name,
-    script: bundle,
+    scripts: driver === null ? [bundle] : [copyBeside(bundle, driver), bundle],
     objects: Object.fromEntries(config.durable_objects.bindings.map((each) => [each.name, each.class_name])),
     databases: Object.fromEntries(config.d1_databases.map((each) => [each.binding, each.database_name])),
     migrations: database === undefined ? null : join(ROOT, database.migrations_dir ?? "migrations"),
   };
+}
+
+/** A Worker that imports the bundle as `./worker.js`. */
+function copyBeside(bundle, driver) {
+  const copy = join(dirname(bundle), basename(driver));
+  if (copy !== driver) copyFileSync(driver, copy);
+  return copy;
 }
 
 function bindGateway(routes, origin) {
@@ -87,11 +97,10 @@ function bindGateway(routes, origin) {
 }
 
 function describeFloor(name) {
-  const script = join(FLOORS, `${name}.js`);
   const hasObject = name.startsWith("object-") || name === "replay-object";
   return {
     name,
-    script,
+    scripts: [join(FLOORS, `${name}.js`)],
     objects: hasObject ? { KEYS: "KeyObject" } : {},
     databases: {},
     migrations: null,

@@ -5,7 +5,7 @@
 import { toHex } from "../../core/bytes.ts";
 import { STREAM_START } from "../../core/entry.ts";
 import { extendFrontier, type Frontier, rootOf } from "../../core/log/tree.ts";
-import { APPEND_TIMEOUT_MS, BATCH_CHARS_MAX, BATCH_LINES_MAX, GATHER_MS } from "../bounds.ts";
+import { APPEND_TIMEOUT_MS, BATCH_CHARS_MAX, BATCH_LINES_MAX, GATHER_MS, GATHERED_MAX } from "../bounds.ts";
 import type { ShardPlace } from "../epochs.ts";
 import { hashLeaf, hashNode, isEntryText, placeLine } from "../hashing.ts";
 import { withinTime } from "../time.ts";
@@ -81,6 +81,7 @@ export class Sequencer {
   readonly #onFork: (stream: string) => void;
   #waiting: Waiting[] = [];
   #isRunning = false;
+  #endGathering: () => void = () => {};
   /** The log's head as it is stored; null: to be read. */
   #log: Frontier | null = null;
 
@@ -99,13 +100,26 @@ export class Sequencer {
     return new Promise((answer) => {
       this.#waiting.push({ delivery, purpose, answer });
       if (!this.#isRunning) void this.#drain();
+      else if (this.#waiting.length >= GATHERED_MAX) this.#endGathering();
+    });
+  }
+
+  /** Until there are many deliveries, or a while is over. */
+  #gather(): Promise<void> {
+    if (this.#waiting.length >= GATHERED_MAX) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.#endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
     });
   }
 
   async #drain(): Promise<void> {
     this.#isRunning = true;
     while (this.#waiting.length > 0) {
-      await scheduler.wait(GATHER_MS);
+      await this.#gather();
       const batch = this.#takeBatch();
       const answers = await this.#commit(batch).catch(() => {
         // What is in memory may not be what is stored: it is read again, never guessed.

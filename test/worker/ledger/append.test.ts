@@ -1,7 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { GATHER_MS, GATHERED_MAX } from "../../../src/ledger/bounds.ts";
+import type { Delivery } from "../../../src/ledger/shard/sequencer.ts";
 import type { LedgerObject } from "../../../src/worker.ts";
-import { stopClock } from "../support/clock.ts";
+import { START, settleDown, stopClock } from "../support/clock.ts";
 import {
   from,
   ledgerObject,
@@ -108,6 +110,26 @@ describe("a shard", () => {
     expect(log.length).toBe(before + 180);
     expect(new Set(log.map(([stream, seq]) => `${stream} ${seq}`)).size).toBe(log.length);
     expect((await readLines(SHARD)).map(({ index }) => index)).toEqual(log.map((_, i) => i));
+  });
+
+  it("waits for more, and for no more than make a batch", async () => {
+    stopClock();
+    const deliveries = await Promise.all(Array.from({ length: 2 * GATHERED_MAX }, () => makeDelivery(1)));
+    await runInDurableObject(stub, async (object: LedgerObject) => {
+      vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: START });
+      let held = 0;
+      const send = (each: Delivery): Promise<number> => object.append(PLACE, each).then(() => (held += 1));
+      const few = deliveries.slice(0, GATHERED_MAX - 1).map(send);
+      await settleDown();
+      expect(held).toBe(0);
+      await Promise.all([...few, ...deliveries.slice(GATHERED_MAX - 1, GATHERED_MAX).map(send)]);
+      const more = deliveries.slice(GATHERED_MAX).map(send);
+      await Promise.all(more);
+      const last = object.append(PLACE, await makeDelivery(1));
+      await settleDown();
+      vi.advanceTimersByTime(GATHER_MS);
+      expect(await last).toMatchObject({ kind: "held" });
+    });
   });
 
   it("takes nothing that is no entry, and what comes along with it all the same", async () => {

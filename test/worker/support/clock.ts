@@ -31,7 +31,7 @@ export function advanceClock(ms: number): void {
 
 /** Gives everything that is under way between Worker, objects and storage the time to come to rest. */
 export async function settleDown(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await scheduler.wait(4);
+  for (let turn = 0; turn < 5; turn++) await scheduler.wait(8);
 }
 
 /** Waits until something that is under way has come true. */
