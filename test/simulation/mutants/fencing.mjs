@@ -30,8 +30,8 @@ export const FENCING = [
     changes: [
       {
         file: "src/core/transition.ts",
-        from: "  const { effect } = fresh;\n  return grant(",
-        to: "  const { effect } = record;\n  return grant(",
+        from: "  const { effect } = fresh;\n  const left",
+        to: "  const { effect } = record;\n  const left",
       },
     ],
   },

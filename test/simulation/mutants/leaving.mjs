@@ -59,8 +59,19 @@ export const LEAVING = [
     changes: [
       {
         file: STORE,
-        from: "    this.#isRinging = false;\n    this.armAgain(notBefore);",
-        to: "    this.#isRinging = false;\n    if (notBefore < 0) this.armAgain(notBefore);",
+        from: "until: notBefore };\n    this.armAgain(notBefore);",
+        to: "until: notBefore };\n    if (notBefore < 0) this.armAgain(notBefore);",
+      },
+    ],
+  },
+  {
+    name: "a record whose end was told lives again when the clock goes back",
+    layer: "key",
+    changes: [
+      {
+        file: STORE,
+        from: "this.#ending.inc === decoded.record.inc ? this.#ending.at : 0",
+        to: "0",
       },
     ],
   },

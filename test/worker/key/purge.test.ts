@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { FLUSH_RETRY_MS } from "../../../src/core/limits.ts";
 import type { Operation } from "../../../src/core/ports.ts";
+import type { Stream } from "../../../src/core/record.ts";
 import type { Env } from "../../../src/env.ts";
 import type { KeyObjectShell } from "../../../src/key/key-object.ts";
 import { wire } from "../../../src/wiring.ts";
@@ -21,6 +22,8 @@ import {
 import { mockOrigin } from "../support/origin.ts";
 
 const WHOLE_LIFE_MS = 15 * SECOND;
+
+const hasEnd = ({ entries }: Stream): boolean => entries.at(-1)?.type === "purged";
 
 describe("a record whose time is over", () => {
   it("stays until the ledger has taken its last entry", async () => {
@@ -68,6 +71,30 @@ describe("a record whose time is over", () => {
       .filter(([entry]) => entry?.type === "purged");
     expect(ends).toHaveLength(2);
     expect(ends[1]).toEqual(ends[0]);
+  });
+
+  it("stays ended once its end was told, though the clock goes back: nothing takes its last entry's place", async () => {
+    stopClock();
+    mockOrigin();
+    const operation = await makeOperation("short", makeKey());
+    const stub = keyObject(operation.name);
+    const ledger = makeLedger((types) => !types.includes("purged"));
+    const sent = vi.spyOn(ledger, "append");
+    await withParts(stub, { ledger }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      const first = recordIn(storage);
+      advanceClock(WHOLE_LIFE_MS);
+      await object.alarm();
+      advanceClock(-WHOLE_LIFE_MS);
+      const again = await submitTo(object, { ...operation, nonce: crypto.randomUUID() });
+      expect(again.kind).toBe("executed");
+      expect(recordIn(storage)).toMatchObject({ n: 1, state: "settled" });
+      expect(recordIn(storage)).not.toMatchObject({ inc: "inc" in first ? first.inc : "" });
+      await settleDown();
+    });
+    const [told, ...later] = sent.mock.calls.map(([, stream]) => stream).filter(hasEnd);
+    expect(told).toBeDefined();
+    for (const stream of later) expect(stream).toEqual(told);
   });
 
   it("goes although it was stopped between its last entry and its end, and what it had told before is told again", async () => {
