@@ -10,8 +10,8 @@ function readCount(name: string, otherwise: number): number {
   return count;
 }
 
-export function hold<Values extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Values>): void {
-  fc.assert(property, { numRuns: RUNS });
+export function hold<Values extends [unknown, ...unknown[]]>(property: fc.IProperty<Values>): void {
+  return fc.assert(property, { numRuns: RUNS });
 }
 
 export async function holdAsync<Values extends [unknown, ...unknown[]]>(
