@@ -11,7 +11,7 @@ function readCount(name: string, otherwise: number): number {
 }
 
 export function hold<Values extends [unknown, ...unknown[]]>(property: fc.IProperty<Values>): void {
-  return fc.assert(property, { numRuns: RUNS });
+  void fc.assert(property, { numRuns: RUNS });
 }
 
 export async function holdAsync<Values extends [unknown, ...unknown[]]>(
