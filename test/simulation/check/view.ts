@@ -173,7 +173,10 @@ function noteRing(key: Making, clock: number): void {
 function store(key: Making, row: RowOf<"stored">): void {
   const { life } = key;
   const t = Math.max(life?.t ?? row.clock, row.clock);
-  key.stored.push({ ...row, window: windowNow(key), goneAt: life === null ? null : endOf(life), t });
+  const end = life === null ? null : endOf(life);
+  // What an alarm has seen the end of may go, whatever the clock says by then.
+  const goneAt = end !== null && life?.isOver === true ? Math.min(end, t) : end;
+  key.stored.push({ ...row, window: windowNow(key), goneAt, t });
   if (life === null) return;
   const isClosed = row.after?.state === "settled" || row.after?.state === "released";
   const closedAt = isClosed ? (life.closedAt ?? t) : row.after === null ? life.closedAt : null;
