@@ -108,11 +108,9 @@ export class Sequencer {
   #gather(): Promise<void> {
     if (this.#waiting.length >= GATHERED_MAX) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, GATHER_MS);
-      this.#endGathering = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+      this.#endGathering = resolve;
+      // Left to run out where it is not needed any more: ending it costs more.
+      void scheduler.wait(GATHER_MS).then(resolve);
     });
   }
 
