@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { GATHER_MS, GATHERED_MAX } from "../../../src/ledger/bounds.ts";
 import type { Delivery } from "../../../src/ledger/shard/sequencer.ts";
 import type { LedgerObject } from "../../../src/worker.ts";
-import { START, settleDown, stopClock } from "../support/clock.ts";
+import { settleDown, stopClock } from "../support/clock.ts";
 import {
   from,
   ledgerObject,
@@ -14,6 +14,7 @@ import {
   withLedgerParts,
 } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
+import { makeGate } from "../support/origin.ts";
 
 const SHARD = "1:1";
 const PLACE = { shard: SHARD, shards: 4 };
@@ -116,18 +117,18 @@ describe("a shard", () => {
     stopClock();
     const deliveries = await Promise.all(Array.from({ length: 2 * GATHERED_MAX }, () => makeDelivery(1)));
     await runInDurableObject(stub, async (object: LedgerObject) => {
-      vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: START });
+      const gate = makeGate();
+      const wait = scheduler.wait.bind(scheduler);
+      vi.spyOn(scheduler, "wait").mockImplementation((ms) => (ms === GATHER_MS ? gate.passed : wait(ms)));
       let held = 0;
       const send = (each: Delivery): Promise<number> => object.append(PLACE, each).then(() => (held += 1));
       const few = deliveries.slice(0, GATHERED_MAX - 1).map(send);
       await settleDown();
       expect(held).toBe(0);
       await Promise.all([...few, ...deliveries.slice(GATHERED_MAX - 1, GATHERED_MAX).map(send)]);
-      const more = deliveries.slice(GATHERED_MAX).map(send);
-      await Promise.all(more);
+      await Promise.all(deliveries.slice(GATHERED_MAX).map(send));
       const last = object.append(PLACE, await makeDelivery(1));
-      await settleDown();
-      vi.advanceTimersByTime(GATHER_MS);
+      gate.open();
       expect(await last).toMatchObject({ kind: "held" });
     });
   });
