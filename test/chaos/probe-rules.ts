@@ -16,11 +16,16 @@ function findAskedAgain(facts: readonly Fact[]): Violation[] {
   const saidIn = new Map<string, number>();
   // A kill is written down before it is made, and a start behind it: what is said between the two is lost as well.
   let breaks = 0;
+  // The first word behind a pause has been seen to get lost, too: one more is asked for then, and no third.
+  let isBehindPause = false;
   return facts.flatMap((fact) => {
-    if (fact.kind === "killed" || fact.kind === "started" || fact.kind === "paused") breaks += 1;
+    if (fact.kind === "killed" || fact.kind === "started" || fact.kind === "paused") {
+      breaks += 1;
+      isBehindPause = fact.kind === "paused";
+    }
     if (fact.kind !== "probed" || fact.outcome === "none") return [];
     const before = saidIn.get(fact.effect);
-    saidIn.set(fact.effect, breaks);
+    saidIn.set(fact.effect, before === undefined && isBehindPause ? breaks - 1 : breaks);
     if (before === undefined || before < breaks) return [];
     return [
       {
