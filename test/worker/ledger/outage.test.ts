@@ -5,7 +5,7 @@ import { APPEND_TIMEOUT_MS, D1_TIMEOUT_MS } from "../../../src/ledger/bounds.ts"
 import { LedgerObjectShell } from "../../../src/ledger/shard/ledger-object.ts";
 import { advanceClock, MINUTE, settleDown, stopClock } from "../support/clock.ts";
 import { expectAnswer, makeKey, operationOf, post } from "../support/gateway.ts";
-import { makeDelivery, publish, readAllLines, runRounds, SHARDS, typesByStream } from "../support/ledger.ts";
+import { makeDelivery, publish, readAllLines, runRounds, typesByStream } from "../support/ledger.ts";
 import { keyObject, nameOf, runAlarm } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
@@ -17,9 +17,10 @@ const ANSWER_MS_MAX = 5_000;
 /** The clock stands, and the limits on how long a call to the ledger or its database may take are over soon. */
 function stopClockWithShortLimits(): void {
   stopClock();
-  const wait = setTimeout;
-  vi.spyOn(globalThis, "setTimeout").mockImplementation(((act: () => void, ms = 0) =>
-    wait(act, LIMITS.includes(ms) ? 20 : ms)) as typeof setTimeout);
+  const wait = scheduler.wait.bind(scheduler);
+  vi.spyOn(scheduler, "wait").mockImplementation((ms, options) =>
+    wait(LIMITS.includes(ms) ? 20 : ms, options),
+  );
 }
 
 type Fault = { mend: () => void };
@@ -111,7 +112,8 @@ describe.each([
       const operations = await sendPairs(KEYS);
       await settleDown();
       await runRounds();
-      expect(hits).toBeGreaterThanOrEqual(what === "D1" ? SHARDS.length : KEYS);
+      // Keys fall on shards by chance: one at least has something to publish.
+      expect(hits).toBeGreaterThanOrEqual(what === "D1" ? 1 : KEYS);
       broken.mend();
       await catchUp(operations);
       expect(origin.count).toBe(KEYS);
