@@ -3,7 +3,6 @@
  * attempt, and the answer is recorded for that attempt only: whatever has happened to the key meanwhile wins.
  */
 import type { Verdict } from "../../core/event.ts";
-import type { GivenAnswer } from "../../core/http/given-answer.ts";
 import {
   FLUSH_RETRY_MS,
   PROBE_PUT_OFF_MS,
@@ -15,8 +14,7 @@ import type { ProbeRule, RoutePolicy } from "../../core/policy.ts";
 import type { Asked, Attempt, Keyring, ProbePort, Voiding } from "../../core/ports.ts";
 import { type Answer, tokenOf, type Unknown } from "../../core/record.ts";
 import type { Keeper, KeeperParts } from "../keeper.ts";
-import { copyAnswer, describeOnly } from "../storage/copy.ts";
-import { sealFresh } from "../storage/seal.ts";
+import { sealGiven } from "../storage/given.ts";
 
 /** `route` finds a route's policy; null: this version has no such route. */
 export type InquiryParts = KeeperParts & {
@@ -139,7 +137,13 @@ async function judge(
   switch (heard.kind) {
     case "committed": {
       if (heard.answer === "lost") return settledBy({ kind: "lost" }, []);
-      const { answer, rows } = await sealProbed(name, parts, open, heard.answer, rawKey);
+      const { record, policy } = open;
+      const { answer, rows } = await sealGiven(heard.answer, record, {
+        name,
+        keyring: parts.keyring,
+        policy,
+        rawKey,
+      });
       return settledBy(answer, rows);
     }
     case "void":
@@ -153,24 +157,4 @@ async function judge(
 
 function settledBy(answer: Answer, rows: readonly ArrayBuffer[]): Judged {
   return { verdict: { kind: "committed", answer }, rows };
-}
-
-/** The same copy, under the same seal, as if the answer had come when it was due. */
-async function sealProbed(
-  name: string,
-  { keyring }: InquiryParts,
-  { record, policy }: Open,
-  came: GivenAnswer,
-  rawKey: string | null,
-): Promise<{ answer: Answer; rows: readonly ArrayBuffer[] }> {
-  const isOver = came.body.byteLength > policy.responseBytesMax;
-  const copy = isOver ? await describeOnly(came.status, came.body) : await copyAnswer(came, policy);
-  if (copy.kind === "not-kept") return { answer: copy, rows: [] };
-  // Nobody has brought the key that this route's answers are sealed with.
-  if (policy.sealWithKey && rawKey === null)
-    return { answer: await describeOnly(copy.status, copy.body), rows: [] };
-  const secret = policy.sealWithKey && rawKey !== null ? rawKey : "";
-  const { inc, n, fp } = record;
-  const binding = { name, inc, n, fp, status: copy.status, secret };
-  return sealFresh(keyring, copy, binding, policy.sealWithKey);
 }

@@ -5,11 +5,10 @@
 import { encodeUtf8, sha256Hex, writeMessage } from "../../core/bytes.ts";
 import type { GivenAnswer } from "../../core/http/given-answer.ts";
 import type { RoutePolicy } from "../../core/policy.ts";
-import type { FreshAnswer, Keyring, Resolution, Resolving } from "../../core/ports.ts";
+import type { Keyring, Resolution, Resolving } from "../../core/ports.ts";
 import type { LiveRecord, Outcome } from "../../core/record.ts";
 import type { Keeper, KeeperParts } from "../keeper.ts";
-import { copyAnswer, describeOnly } from "../storage/copy.ts";
-import { sealFresh } from "../storage/seal.ts";
+import { sealGiven } from "../storage/given.ts";
 import type { Stepped } from "../storage/store.ts";
 
 export type ResolveParts = KeeperParts & {
@@ -72,29 +71,14 @@ async function tellOutcome(
   if (outcome.answer === null) {
     return { outcome: { kind: "committed", word: "lost", answer: { kind: "lost" } }, rows: [] };
   }
-  const { copy, word } = await copyGiven(outcome.answer, route(record.route));
-  const { inc, n, fp } = record;
-  const binding = { name, inc, n, fp, status: copy.status, secret: "" };
-  const { answer, rows } = await sealFresh(keyring, copy, binding, false);
+  const word = await wordOf(outcome.answer);
+  // No operator has the client's own key.
+  const keptBy = { name, keyring, policy: route(record.route), rawKey: null };
+  const { answer, rows } = await sealGiven(outcome.answer, record, keptBy);
   return { outcome: { kind: "committed", word, answer }, rows };
 }
 
-/**
- * What is kept of a given answer, and a digest of all of it. Not its text where the route is gone, so that nobody knows what has to be left
- * out; where it is over the route's limit; and where answers are sealed with the client's own key, which no operator has.
- */
-async function copyGiven(
-  given: GivenAnswer,
-  policy: RoutePolicy | null,
-): Promise<{ copy: FreshAnswer; word: string }> {
-  const word = await wordOf(given);
-  const isOver = policy === null || given.body.byteLength > policy.responseBytesMax;
-  if (isOver) return { copy: await describeOnly(given.status, given.body), word };
-  const copy = await copyAnswer(given, policy);
-  const isBound = policy.sealWithKey && copy.kind === "whole";
-  return { copy: isBound ? await describeOnly(copy.status, copy.body) : copy, word };
-}
-
+/** A digest of all of it. */
 function wordOf({ status, headers, body }: GivenAnswer): Promise<string> {
   const fields = encodeUtf8(JSON.stringify(headers));
   return sha256Hex(writeMessage([String(status), fields, body]));
