@@ -35,6 +35,8 @@ type Stub = DurableObjectStub<KeyObjectShell<unknown>>;
 /** `sent`: whether the object may have got one of the calls. */
 type Called<Result> = { kind: "answered"; result: Result } | { kind: "failed"; sent: boolean };
 
+const UNAVAILABLE = { kind: "unavailable" } as const;
+
 /** The platform says of an error what it knows (Durable Objects, error handling). */
 type Flags = { retryable?: unknown; overloaded?: unknown; durableObjectReset?: unknown };
 
@@ -63,6 +65,17 @@ async function callObject<Result>(
       );
     }
   }
+}
+
+/** The same for a caller to whom it is one whether the object got the call. */
+async function callOr<Result>(
+  failed: Result,
+  objects: Objects,
+  name: string,
+  call: (stub: Stub) => Promise<Result>,
+): Promise<Result> {
+  const called = await callObject(objects, name, call);
+  return called.kind === "failed" ? failed : called.result;
 }
 
 async function ask(objects: Objects, what: Ask, operation: Operation): Promise<Called<Begun>> {
@@ -138,9 +151,8 @@ class RemoteClaim implements Claim {
     return this.#call<Closing>("failed", (stub) => stub.release(this.#operation.route, token, evidence));
   }
 
-  async #call<Result>(failed: Result, call: (stub: Stub) => Promise<Result>): Promise<Result> {
-    const called = await callObject(this.#objects, this.#operation.name, call);
-    return called.kind === "failed" ? failed : called.result;
+  #call<Result>(failed: Result, call: (stub: Stub) => Promise<Result>): Promise<Result> {
+    return callOr(failed, this.#objects, this.#operation.name, call);
   }
 }
 
@@ -163,41 +175,15 @@ export function openKeyPort(
       keepAlive(work);
       return work;
     },
-    async look(name, waitMs) {
-      const called = await callObject<Look>(objects, name, async (stub) => await stub.look(waitMs));
-      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
-    },
-    async observe(name, seen) {
-      const called = await callObject<boolean>(objects, name, async (stub) => await stub.observe(seen));
-      return called.kind === "answered" && called.result;
-    },
-    async tell({ name, n, effect }, report) {
-      const called = await callObject<Telling>(
-        objects,
-        name,
-        async (stub) => await stub.tell({ n, effect }, report),
-      );
-      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
-    },
-    async inspect(name, rehearsed) {
-      const called = await callObject<Inspection>(
-        objects,
-        name,
-        async (stub) => await stub.inspect(rehearsed),
-      );
-      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
-    },
-    async resolve(name, resolution) {
-      const called = await callObject<Resolving>(
-        objects,
-        name,
-        async (stub) => await stub.resolve(resolution),
-      );
-      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
-    },
-    async ask(name, effect) {
-      const called = await callObject<Attested>(objects, name, async (stub) => await stub.ask(effect));
-      return called.kind === "failed" ? { kind: "unavailable" } : called.result;
-    },
+    look: (name, waitMs) => callOr<Look>(UNAVAILABLE, objects, name, async (stub) => await stub.look(waitMs)),
+    observe: (name, seen) => callOr(false, objects, name, async (stub) => await stub.observe(seen)),
+    tell: ({ name, n, effect }, told) =>
+      callOr<Telling>(UNAVAILABLE, objects, name, async (stub) => await stub.tell({ n, effect }, told)),
+    inspect: (name, rehearsed) =>
+      callOr<Inspection>(UNAVAILABLE, objects, name, async (stub) => await stub.inspect(rehearsed)),
+    resolve: (name, resolution) =>
+      callOr<Resolving>(UNAVAILABLE, objects, name, async (stub) => await stub.resolve(resolution)),
+    ask: (name, effect) =>
+      callOr<Attested>(UNAVAILABLE, objects, name, async (stub) => await stub.ask(effect)),
   };
 }

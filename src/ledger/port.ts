@@ -4,6 +4,7 @@ import { entryText } from "../core/entry.ts";
 import { STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
 import type { Acknowledged, Keyring, LedgerPort } from "../core/ports.ts";
 import type { Stream } from "../core/record.ts";
+import { nameOf } from "../report.ts";
 import { APPEND_TIMEOUT_MS, PLACE_TRIES_MAX } from "./bounds.ts";
 import { type Epochs, FIRST_SHARD, placeOf, type ShardPlace } from "./epochs.ts";
 import type { Appended, LedgerObjectShell } from "./shard/ledger-object.ts";
@@ -29,7 +30,7 @@ export function openLedger(access: LedgerAccess): LedgerPort {
         const id = await access.keyring.stream(name, stream.inc);
         return await deliver(access, map, await writeDelivery(name, id, stream));
       } catch (error) {
-        access.report("ledger-append-failed", { error: error instanceof Error ? error.name : "unknown" });
+        access.report("ledger-append-failed", { error: nameOf(error) });
         return { kind: "failed" };
       }
     },
