@@ -4,40 +4,69 @@ import { step } from "../../src/core/step.ts";
 import type { Step } from "../model/history.ts";
 import { MUTANTS } from "../model/mutants.ts";
 import { CASES } from "./cases.ts";
-import { type Found, searchAll } from "./search.ts";
+import { compareSearches } from "./compare.ts";
+import { IGNORE } from "./describe.ts";
+import type { Case } from "./place.ts";
+import { searchPlainly } from "./plain/search.ts";
+import { searchReduced } from "./reduced/search.ts";
+import type { Found, Search } from "./search.ts";
 
-/** Attempts of a life that has one only are the same under both rules for a crash. */
-const HELD = CASES.filter(({ name }) => /^hold.*object then worker$/.test(name));
-/** Between them they meet every rule: of both executors, both kinds of probe, both rules for a crash. */
-const MIXED = CASES.filter(({ name }) => /^(hold, observe|retry, seal), object then worker$/.test(name));
-
-function search(machine: Step, about: (typeof CASES)[number], attemptsMax: number, statesMax: number): Found {
-  return searchAll({ step: machine, about, attemptsMax, dispatches: "in-time" }, statesMax);
+function searchFor(machine: Step, about: Case, attemptsMax: number): Search {
+  return { step: machine, about, attemptsMax, dispatches: "in-time" };
 }
 
-describe("one attempt, to the last state", () => {
-  it.each(HELD)("breaks nothing: $name", (about) => {
-    expect(search(step, about, 1, 100_000)).toMatchObject({ kind: "sound", complete: true });
+function find(name: string): Case {
+  const about = CASES.find((one) => one.name === name);
+  if (about === undefined) throw new Error(`there is no case ${name}`);
+  return about;
+}
+
+/** Between them they meet every rule: of both executors, both kinds of probe, both rules for a crash. */
+const MIXED = [
+  find("hold, observe, object then worker"),
+  find("retry, seal, object then worker"),
+  find("retry, observe, object then worker"),
+];
+/** More than any case with two attempts has. */
+const STATES_MAX = 20_000;
+
+describe("two clients and two attempts, to the last state", () => {
+  it.each(CASES)("break nothing: $name", (about) => {
+    const found = searchReduced(searchFor(step, about, 2), STATES_MAX, IGNORE);
+    expect(found).toMatchObject({ kind: "sound", complete: true });
   });
 });
 
-describe("three attempts, as far as a short run goes", () => {
-  it.each(CASES)("break nothing: $name", (about) => {
-    expect(search(step, about, 3, 700)).toMatchObject({ kind: "sound" });
-  });
+describe("what a search leaves out", () => {
+  it.each([find("hold, seal, object then worker"), find("retry, none, object then object")])(
+    "is nothing that anybody could tell apart: $name",
+    (about) => {
+      const { plain, reduced, lost, extra } = compareSearches(searchFor(step, about, 1), 100_000);
+      expect([plain, reduced]).toMatchObject([
+        { kind: "sound", complete: true },
+        { kind: "sound", complete: true },
+      ]);
+      expect([lost, extra]).toEqual([[], []]);
+    },
+  );
 });
 
 describe("the search", () => {
   it.each(MUTANTS)("kills the machine in which $name", ({ make }) => {
-    const isDeadly = (about: (typeof CASES)[number]) =>
-      search(make(step), about, 2, 10_000).kind === "broken";
+    const isDeadly = (about: Case) =>
+      searchReduced(searchFor(make(step), about, 2), STATES_MAX, IGNORE).kind === "broken";
     expect(MIXED.some(isDeadly)).toBe(true);
   });
 
-  it("finds that an executor which dispatches after its lease may act on a key that was freed", () => {
-    const about = CASES.find(({ name }) => name === "hold, observe, object then worker");
-    if (about === undefined) throw new Error("there is no such case");
-    const found = searchAll({ step, about, attemptsMax: 1, dispatches: "late" }, 100_000);
-    expect(found).toMatchObject({ kind: "broken", by: "I12" });
-  });
+  it.each([
+    ["reduced", searchReduced],
+    ["plain", searchPlainly],
+  ] as const)(
+    "finds that an executor which dispatches after its lease may act on a key that was freed: %s",
+    (_, search) => {
+      const about = find("hold, observe, object then worker");
+      const found: Found = search({ step, about, attemptsMax: 1, dispatches: "late" }, 100_000, IGNORE);
+      expect(found).toMatchObject({ kind: "broken", by: "I12" });
+    },
+  );
 });

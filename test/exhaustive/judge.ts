@@ -1,4 +1,4 @@
-/** One event on one place: the real machine beside the reference model, and every invariant that this event can break. */
+/** One event on a key: the real machine beside the reference model, and every invariant that this event can break. */
 import type { Entry } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
 import type { KeyRecord } from "../../src/core/record.ts";
@@ -7,17 +7,34 @@ import { INVARIANTS } from "../model/invariants.ts";
 import { predict } from "../model/reference.ts";
 import { describeAnswer } from "../model/words.ts";
 import { adoptTime, compare, Violation } from "../model/world.ts";
-import { type Attempt, type Case, isOut, objectTime, type Place, type Told } from "./place.ts";
+import { type Granted, type Key, placeOf, type Told } from "./place.ts";
 
-/** Those that one event alone shows; the others are judged below, by what a place remembers. */
+/** What an event on the key means for the attempts outside of it; each by its place in the list, -1 where there is none. */
+export type Facts = {
+  /** A new attempt, with this lease. */
+  granted: number | null;
+  /** The last attempt's lease goes on for this long. */
+  renewed: number | null;
+  /** Its answer was replayed. */
+  replayed: number;
+  /** It is taken to have no effect. */
+  freed: number;
+  /** The object that runs it has restarted. */
+  orphaned: number;
+  /** What they said stands in an entry. */
+  told: readonly number[];
+  /** Its answer was refused and is in no entry, unless in an earlier one. */
+  unheard: number;
+};
+
+/** Those that one event alone shows; the others are judged below, by what a key remembers, and in `follow.ts`. */
 const OF_ONE_EVENT = new Set(["I3", "I8", "I9", "I14", "L"]);
 const ROW_INVARIANTS = INVARIANTS.filter(([name]) => OF_ONE_EVENT.has(name));
 
 /** Throws a `Violation` where the machine does what the rules forbid. */
-export function happen(step: Step, about: Case, place: Place, event: Event): { place: Place; row: Row } {
-  const now = objectTime(place);
-  const { record: before, reference: expected } = place;
-  const isDelivered = place.told.every(({ made, acked }) => made === acked);
+export function happen(step: Step, key: Key, event: Event): { key: Key; row: Row; facts: Facts } {
+  const { record: before, reference: expected, now } = key;
+  const isDelivered = key.told.every(({ made, acked }) => made === acked);
   const { next, answers } = predict(expected, event, now, isDelivered);
   const { record: after, answer, entries, alarm } = step(before, event, now);
   const row: Row = { now, event, before, after, answer, entries, alarm, expected, next, isDelivered };
@@ -26,14 +43,15 @@ export function happen(step: Step, about: Case, place: Place, event: Event): { p
     const broken = invariant(history);
     if (broken !== null) throw new Violation(name, broken);
   }
-  const told = tell(place.told, row);
+  const told = tell(key.told, row);
   judgeOutbox(after, told);
-  const given = judgeAnswer(row, next.windows === expected.windows ? place.given : null, place.attempts);
-  const attempts = judgeAttempts(row, place, about);
+  const given = judgeAnswer(row, next.windows === expected.windows ? key.given : null);
+  const attempts = judgeGrant(row, key.attempts);
   judgeEntries(row, attempts);
   compare(row, answers);
   const reference = adoptTime(expected, next, after);
-  return { place: { ...place, record: after, reference, told, given, attempts }, row };
+  const facts = factsOf(row, key.attempts, attempts);
+  return { key: { record: after, reference, told, given, attempts, now }, row, facts };
 }
 
 function tell(told: readonly Told[], { event, before, after, entries }: Row): readonly Told[] {
@@ -64,9 +82,8 @@ function judgeOutbox(after: KeyRecord, told: readonly Told[]): void {
   }
 }
 
-/** I2, I10, I11. Gives the answer that somebody has for good after this event. */
-function judgeAnswer(row: Row, given: string | null, attempts: readonly Attempt[]): string | null {
-  const { event, answer, after } = row;
+/** I2, I10, and half of I11. Gives the answer that somebody has for good after this event. */
+function judgeAnswer({ event, answer, after }: Row, given: string | null): string | null {
   const isEarlier = answer.kind === "run" || answer.kind === "in-flight" || answer.kind === "unknown";
   if (event.do === "begin" && isEarlier && given !== null)
     throw new Violation("I10", `${answer.kind} after an answer`);
@@ -75,45 +92,55 @@ function judgeAnswer(row: Row, given: string | null, attempts: readonly Attempt[
   if (settled === null) return given;
   const said = describeAnswer(settled.answer);
   if (given !== null && given !== said) throw new Violation("I2", `${given}, then ${said}`);
-  const source = attempts.find(({ effect }) => effect === settled.effect);
   const isOrigins = settled.answer.kind === "lost" || settled.answer.digest === settled.effect;
-  if (answer.kind === "replay" && settled.answer.kind !== "lost" && source?.fate !== "happened")
-    throw new Violation("I11", `${settled.effect} has not happened and is replayed`);
   if (!isOrigins) throw new Violation("I11", `the origin never said ${said} of ${settled.effect}`);
   return said;
 }
 
-/** I12, I13. A new grant makes an attempt; a release marks the one it frees; a fenced settle has to be told. */
-function judgeAttempts(row: Row, place: Place, about: Case): readonly Attempt[] {
-  const { answer, after, before, event, next } = row;
-  let { attempts } = place;
-  if (answer.kind === "run" && !answer.repeated) {
-    const { token, effect, leaseMs } = answer.grant;
-    const earlier = attempts.filter(({ inc }) => inc === token.inc);
-    if (token.n !== earlier.length + 1) throw new Violation("I13", `token ${token.inc}:${token.n}`);
-    if (earlier.some(({ window }) => window !== next.windows))
-      throw new Violation("I13", `life ${token.inc} came again`);
-    if (attempts.some((known) => known.effect === effect)) throw new Violation("I13", `${effect} came again`);
-    const fresh = { dispatch: "not-yet", fate: "open", arrivesUntil: 0, happenedAt: 0 } as const;
-    const leaseUntil = place.clock + leaseMs;
-    const marks = { isFreed: false, isTold: false };
-    attempts = [...attempts, { ...token, effect, window: next.windows, leaseUntil, ...fresh, ...marks }];
-  }
-  const isFreed = after.state === "released" && before.state !== "released";
-  const isRefused = event.do === "settle" && answer.kind === "fenced" && after.state !== "absent";
-  if (!isFreed && !isRefused && row.entries.length === 0) return attempts;
-  return attempts.map((attempt) => {
-    const isTold = attempt.isTold || row.entries.some((entry) => digestOf(entry) === attempt.effect);
-    const isOver = next.life === null || (row.expected.life !== null && isFinished(row));
-    if (isRefused && !isTold && !isOver && event.effect === attempt.effect)
-      throw new Violation("told", `nobody hears of ${attempt.effect}`);
-    if (!isFreed || attempt.inc !== after.inc || attempt.n !== after.n) return { ...attempt, isTold };
-    if (!isOut(attempt, place.clock, about)) throw new Violation("I12", `${attempt.effect} may happen`);
-    return { ...attempt, isTold, isFreed: true };
-  });
+/** I13. A new grant makes an attempt. */
+function judgeGrant({ answer, next }: Row, attempts: readonly Granted[]): readonly Granted[] {
+  if (answer.kind !== "run" || answer.repeated) return attempts;
+  const { token, effect } = answer.grant;
+  const earlier = attempts.filter(({ inc }) => inc === token.inc);
+  if (token.n !== earlier.length + 1) throw new Violation("I13", `token ${token.inc}:${token.n}`);
+  if (earlier.some(({ window }) => window !== next.windows))
+    throw new Violation("I13", `life ${token.inc} came again`);
+  if (attempts.some((known) => known.effect === effect)) throw new Violation("I13", `${effect} came again`);
+  return [...attempts, { ...token, effect, window: next.windows }];
 }
 
-function digestOf(entry: Entry): string | null {
+function factsOf(row: Row, earlier: readonly Granted[], attempts: readonly Granted[]): Facts {
+  const { answer, before, after, event, entries } = row;
+  const isGrant = answer.kind === "run" && attempts !== earlier;
+  const isReplay = answer.kind === "replay" && answer.settled.answer.kind !== "lost";
+  const isFreed = after.state === "released" && before.state !== "released";
+  const runsHere = before.state === "in-flight" && before.terms.executor === "object";
+  const isRenewed = event.do === "renew" && answer.kind === "done" && after.state === "in-flight";
+  const tells = (place: number) =>
+    entries.some((entry) => saidIn(entry) !== null && saidIn(entry) === attempts[place]?.effect);
+  return {
+    granted: isGrant ? answer.grant.leaseMs : null,
+    renewed: isRenewed ? after.leaseUntil - Math.max(row.now, after.t) : null,
+    replayed: isReplay ? attempts.findIndex(({ effect }) => effect === answer.settled.effect) : -1,
+    freed: isFreed ? placeOf(attempts, after) : -1,
+    orphaned: event.do === "orphan" && runsHere ? placeOf(attempts, before) : -1,
+    told: entries.length === 0 ? [] : [...attempts.keys()].filter(tells),
+    unheard: unheardIn(row, attempts, tells),
+  };
+}
+
+/** A refused answer has to be told, once at least, as long as the record has not come to its end. */
+function unheardIn(row: Row, attempts: readonly Granted[], tells: (place: number) => boolean): number {
+  const { event, answer, before, after, next, expected } = row;
+  if (event.do !== "settle" || answer.kind !== "fenced" || after.state === "absent") return -1;
+  if (next.life === null || (expected.life !== null && isFinished(row))) return -1;
+  const place = attempts.findIndex(({ effect }) => effect === event.effect);
+  const last = before.state === "absent" ? undefined : before.outbox.at(-1)?.entries.at(-1);
+  const isLast = last !== undefined && saidIn(last) === event.effect;
+  return isLast || tells(place) ? -1 : place;
+}
+
+function saidIn(entry: Entry): string | null {
   return "answerDigest" in entry ? entry.answerDigest : null;
 }
 
@@ -135,28 +162,18 @@ const LEADS: Readonly<Partial<Record<Entry["type"], { from: readonly string[]; t
 };
 
 /** I15: entries lead from the state before to the state after, and each names its attempt's own effect. */
-function judgeEntries({ before, after, entries }: Row, attempts: readonly Attempt[]): void {
+function judgeEntries({ before, after, entries }: Row, attempts: readonly Granted[]): void {
   let state: string = before.state;
   for (const [inc, part] of splitByLife(before, after, entries)) {
     for (const { type, attempt: n, effect } of part) {
       const leads = LEADS[type];
       if (leads?.from.includes(state) === false) throw new Violation("I15", `${type} in ${state}`);
       state = leads?.to ?? state;
-      const own = attempts.find((attempt) => attempt.inc === inc && attempt.n === n);
+      const own = attempts[placeOf(attempts, { inc, n })];
       const isForeign = own?.effect !== effect && type !== "late";
       const isMisnamed = type === "late" && !attempts.some((one) => one.effect === effect && one.n === n);
       if (isForeign || isMisnamed) throw new Violation("I15", `${type} ${n} says ${effect}`);
     }
   }
   if (state !== after.state) throw new Violation("I15", `entries say ${state}, the record is ${after.state}`);
-}
-
-/** I1: where an attempt runs at most once, a window holds at most one effect. And what was freed stays undone. */
-export function judgeEffects(attempts: readonly Attempt[], about: Case): void {
-  const happened = attempts.filter(({ fate }) => fate === "happened");
-  const freed = happened.find(({ isFreed }) => isFreed);
-  if (freed !== undefined) throw new Violation("I12", `${freed.effect} was released and happens`);
-  if (about.terms[0].onCrash !== "hold") return;
-  const windows = new Set(happened.map(({ window }) => window));
-  if (windows.size < happened.length) throw new Violation("I1", "two effects in one window");
 }

@@ -1,40 +1,81 @@
 /**
- * The exhaustive search over the key's state machine: `node test/exhaustive/run.mjs [--states N] [--attempts N] [--case NAME]`. Every case is searched
- * up to its share of N states, or to its end; exit code 1 at the first violation, with the way to it.
+ * The exhaustive search over the key's state machine: `node test/exhaustive/run.mjs [--attempts N] [--states N] [--case NAME] [--how reduced|plain|both]`.
+ * Every case is searched to its end, or up to N states; `both` compares what the two ways see, and kills every machine that breaks
+ * a rule in both. Exit code 1 at the first violation, with the way to it, or at the first difference.
  */
 import { parseArgs } from "node:util";
 import { step } from "../../src/core/step.ts";
+import { MUTANTS } from "../model/mutants.ts";
 import { CASES } from "./cases.ts";
-import { searchAll } from "./search.ts";
+import { compareSearches } from "./compare.ts";
+import { IGNORE } from "./describe.ts";
+import { searchPlainly } from "./plain/search.ts";
+import { searchReduced } from "./reduced/search.ts";
 
 const { values } = parseArgs({
   options: {
-    states: { type: "string", default: "2400000" },
     attempts: { type: "string", default: "2" },
+    states: { type: "string", default: "4000000" },
     case: { type: "string", default: "" },
+    how: { type: "string", default: "reduced" },
   },
 });
 const attemptsMax = Number(values.attempts);
-let left = Number(values.states);
+const statesMax = Number(values.states);
 const cases = CASES.filter(({ name }) => name.startsWith(values.case));
 let total = 0;
-const startedAt = performance.now();
-for (const [i, about] of cases.entries()) {
-  const share = Math.ceil(left / (cases.length - i));
-  const caseAt = performance.now();
-  const found = searchAll({ step, about, attemptsMax, dispatches: "in-time" }, share);
-  total += found.states;
-  left -= found.states;
-  const seconds = (performance.now() - caseAt) / 1_000;
-  if (found.kind === "broken") {
-    process.stdout.write(`${about.name}: ${found.what}\n${found.path.map((name) => `  ${name}\n`).join("")}`);
-    process.exit(1);
+let ended = 0;
+
+for (const about of cases) {
+  const startedAt = process.cpuUsage();
+  const search = { step, about, attemptsMax, dispatches: "in-time" };
+  if (values.how === "both") {
+    const { plain, reduced, seen, lost, extra } = compareSearches(search, statesMax);
+    report(`${about.name}, plain`, plain, startedAt);
+    report(`${about.name}, reduced`, reduced, startedAt);
+    const isSame = lost.length + extra.length === 0;
+    const isWhole = plain.complete && reduced.complete;
+    process.stdout.write(
+      `  seen by both: ${seen}${isSame ? "" : `; lost ${lost.length}, more ${extra.length}`}\n`,
+    );
+    if (!isSame && isWhole) end([...lost, ...extra].slice(0, 10).join("\n"));
+  } else {
+    const found = (values.how === "plain" ? searchPlainly : searchReduced)(search, statesMax, IGNORE);
+    report(about.name, found, startedAt);
   }
+}
+process.stdout.write(`${total} states, 0 violations, ${ended} of ${cases.length} cases to the end\n`);
+if (values.how === "both") killAll();
+
+function report(name, found, startedAt) {
+  const { user, system } = process.cpuUsage(startedAt);
+  if (found.kind === "broken")
+    end(`${name}: ${found.what}\n${found.path.map((move) => `  ${move}\n`).join("")}`);
   const { states, moves, depth, complete } = found;
-  const extent = complete ? "complete" : `to depth ${depth}`;
+  total += states;
+  ended += complete ? 1 : 0;
+  const extent = complete ? "to the end" : "not to the end";
+  const seconds = ((user + system) / 1e6).toFixed(1);
   process.stdout.write(
-    `${about.name}: ${states} states, ${moves} moves, ${extent}, ${Math.round(states / seconds)} states/s\n`,
+    `${name}: ${states} states, ${moves} moves, depth ${depth}, ${extent}, ${seconds} s of CPU\n`,
   );
 }
-const seconds = (performance.now() - startedAt) / 1_000;
-process.stdout.write(`${total} states, 0 violations, ${Math.round(total / seconds)} states/s\n`);
+
+/** Each machine that breaks a rule, in the first case that shows it either way. */
+function killAll() {
+  for (const { name, make } of MUTANTS) {
+    const find = (how) =>
+      CASES.map((about) =>
+        how({ step: make(step), about, attemptsMax: 2, dispatches: "in-time" }, 10_000, IGNORE),
+      ).find(({ kind }) => kind === "broken");
+    const [plain, reduced] = [find(searchPlainly), find(searchReduced)];
+    if (plain === undefined || reduced === undefined) end(`${name}: is not killed`);
+    process.stdout.write(`${name}: plain ${plain.by}, reduced ${reduced.by}\n`);
+  }
+  process.stdout.write(`${MUTANTS.length} of ${MUTANTS.length} killed both ways\n`);
+}
+
+function end(text) {
+  process.stdout.write(`${text}\n`);
+  process.exit(1);
+}
