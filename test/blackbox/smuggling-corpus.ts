@@ -9,7 +9,7 @@ const NONE: readonly string[] = [];
 const BOTH = ["POST /a/x Bearer a", "POST /a/hidden Bearer victim"];
 
 /** A whole request of somebody else. */
-function hidden(key: string): string {
+export function hidden(key: string): string {
   return `POST /a/hidden HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer victim\r\nIdempotency-Key: h-${key}\r\nContent-Length: 2\r\n\r\n{}`;
 }
 
@@ -72,6 +72,15 @@ const lengths: readonly Crafted[] = [
     body: hidden(key),
   })),
   row("a second request behind the length", BOTH, (key) => ({ body: `{}${hidden(key)}` })),
+  row("a length of nothing, and a second request behind it", BOTH, (key) => ({
+    fields: "Content-Length: 0\r\n",
+    body: hidden(key),
+  })),
+  framed("a length with zeros before it", ONE, "Content-Length: 0002\r\n", "{}"),
+  framed("a length between white space", ONE, "Content-Length: \t2 \r\n", "{}"),
+  framed("a length and a vertical tab", NONE, "Content-Length: 2\x0b\r\n", "{}"),
+  framed("a space before its colon", NONE, "Content-Length : 2\r\n", "{}"),
+  framed("an underscore in its name", ONE, "Content_Length: 90\r\nContent-Length: 2\r\n", "{}"),
 ];
 
 const codings: readonly Crafted[] = [
@@ -83,6 +92,24 @@ const codings: readonly Crafted[] = [
   ),
   framed("a coding that nobody undoes", NONE, "Transfer-Encoding: gzip, chunked\r\n", BODY),
   framed("identity before chunked", NONE, "Transfer-Encoding: identity, chunked\r\n", BODY),
+  framed("identity alone", NONE, "Transfer-Encoding: identity\r\nContent-Length: 2\r\n", "{}"),
+  framed("an empty coding", NONE, "Transfer-Encoding: \r\nContent-Length: 2\r\n", "{}"),
+  framed("chunked twice over", NONE, "Transfer-Encoding: chunked, chunked\r\n", BODY),
+  framed("chunked in two fields", NONE, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", BODY),
+  framed(
+    "chunked, then one unheard of",
+    NONE,
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: cow\r\n",
+    BODY,
+  ),
+  framed(
+    "one unheard of, then chunked",
+    NONE,
+    "Transfer-Encoding: cow\r\nTransfer-Encoding: chunked\r\n",
+    BODY,
+  ),
+  framed("a space behind the coding", ONE, "Transfer-Encoding: chunked \r\n", BODY),
+  framed("an underscore in its name", ONE, "Transfer_Encoding: chunked\r\nContent-Length: 2\r\n", "{}"),
   framed("two coding fields", NONE, "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", BODY),
   framed("other letters", ONE, "Transfer-Encoding: Chunked\r\n", BODY),
   framed("a tab before the coding", ONE, "Transfer-Encoding:\tchunked\r\n", BODY),
@@ -110,6 +137,26 @@ const chunks: readonly Crafted[] = [
   framed("a size in another notation", NONE, CHUNKED, `0x2\r\n{}\r\n${LAST}`),
   framed("a size beyond 64 bits", NONE, CHUNKED, `10000000000000002\r\n{}\r\n${LAST}`),
   framed("a size below zero", NONE, CHUNKED, `-2\r\n{}\r\n${LAST}`),
+  framed("a size in other letters, with zeros before it", ONE, CHUNKED, `00A\r\n{"a":true}\r\n${LAST}`),
+  framed("an extension of 20 KB", NONE, CHUNKED, `2;${"x".repeat(20 * 1024)}\r\n{}\r\n${LAST}`),
+  row("an extension whose quote has no end, and a second request behind the body", BOTH, (key) => ({
+    fields: CHUNKED,
+    body: `2;a="\r\n{}\r\n${LAST}${hidden(key)}`,
+  })),
+  framed(
+    "trailers that frame",
+    ONE,
+    CHUNKED,
+    `${chunk("{}")}0\r\nContent-Length: 90\r\nTransfer-Encoding: chunked\r\nHost: other.test\r\n\r\n`,
+  ),
+  row("a last chunk without its end", NONE, (key) => ({
+    fields: CHUNKED,
+    body: `${chunk("{}")}0\r\n${hidden(key)}`,
+  })),
+  row("a carriage return alone behind the size", NONE, (key) => ({
+    fields: CHUNKED,
+    body: `2\r{}\r\n${LAST}${hidden(key)}`,
+  })),
   framed("no size", NONE, CHUNKED, `\r\n{}\r\n${LAST}`),
   row("more data than the size says", NONE, (key) => ({
     fields: CHUNKED,
@@ -139,6 +186,11 @@ const fields: readonly Crafted[] = [
   framed("a control character", NONE, "X: a\x01b\r\nContent-Length: 2\r\n", "{}"),
   framed("a line without a colon", NONE, "Nothing\r\nContent-Length: 2\r\n", "{}"),
   framed("a field without a name", NONE, ": v\r\nContent-Length: 2\r\n", "{}"),
+  framed("a name that is no token", NONE, "X(y): v\r\nContent-Length: 2\r\n", "{}"),
+  row("a carriage return alone before a hidden request", NONE, (key) => ({
+    fields: `X: a\r\rContent-Length: 0\r\rPOST /a/hidden HTTP/1.1\rIdempotency-Key: h-${key}\r\nContent-Length: 2\r\n`,
+    body: "{}",
+  })),
   framed("two keys", NONE, "Idempotency-Key: other\r\nContent-Length: 2\r\n", "{}"),
   framed("two hosts", NONE, "Host: other.test\r\nContent-Length: 2\r\n", "{}"),
   framed(
@@ -184,6 +236,18 @@ function line(name: string, sees: readonly string[], first: string): Crafted {
 const lines: readonly Crafted[] = [
   line("an absolute target", ONE, "POST http://other.test/a/x HTTP/1.1"),
   line("an absolute target of another scheme", ONE, "POST https://other.test/a/x HTTP/1.1"),
+  line(
+    "an absolute target with a name in it",
+    ["POST /a/x Bearer a"],
+    "POST http://victim@other.test/a/x HTTP/1.1",
+  ),
+  line("an absolute target without a path", ["POST / Bearer a"], "POST http://other.test HTTP/1.1"),
+  line("the target of a CONNECT", ["POST / Bearer a"], "POST other.test:80 HTTP/1.1"),
+  line("a target that begins with no slash", NONE, "POST x/a/x HTTP/1.1"),
+  line("a target that begins with another host", NONE, "POST @other.test/a/x HTTP/1.1"),
+  line("another host in the path", NONE, "POST //other.test/a/x HTTP/1.1"),
+  line("a carriage return alone in it", NONE, "POST /a/x HTTP/1.1\rX: y"),
+  line("a space before it", NONE, " POST /a/x HTTP/1.1"),
   line("HTTP/1.0", ONE, "POST /a/x HTTP/1.0"),
   row("HTTP/1.0 with chunks", NONE, () => ({ fields: CHUNKED, body: BODY, line: "POST /a/x HTTP/1.0" })),
   ...["HTTP/2.0", "HTTP/1.2", "HTTP/1.1x", "HTTP/1,1", ""].map((version) =>

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { RawExchange } from "../support/raw-exchange.ts";
 import { describeRoute, makeKey, useStage } from "../support/stage.ts";
 import { CORPUS, type Crafted, NOMINATIONS } from "./smuggling-corpus.ts";
+import { PIPELINES } from "./smuggling-pipelines.ts";
 
 const stage = useStage({ routes: [describeRoute("a")] });
 
@@ -48,6 +49,20 @@ async function expectCrafted({ bytes, sees }: Crafted): Promise<void> {
 
 describe.each(CORPUS)("$about", ({ rows }) => {
   it.each(rows)("$name", expectCrafted);
+});
+
+describe.each(PIPELINES)("$about", ({ rows }) => {
+  it.each(rows)("$name", async ({ bytes, sees, answers }) => {
+    const exchange = await open(bytes(makeKey()), answers.length + 1);
+    try {
+      await expectAlive();
+      expect(seen()).toEqual([...sees, ALIVE]);
+      expect(stage.origin.starts()).toBe(sees.length + 1);
+      expect(exchange.statuses).toEqual(answers);
+    } finally {
+      exchange.close();
+    }
+  });
 });
 
 describe("Connection names", () => {
