@@ -1,7 +1,6 @@
 /** `POST /effects`: an origin reports effects of its attempt, as one JSON object or as lines of them. */
-import { decodeUtf8 } from "../core/bytes.ts";
-import { type ReadEntry, type ReportField, readEntry, type Told } from "../core/effect/report.ts";
-import { REPORT_BYTES_MAX, REPORTED_OF_ATTEMPT_MAX, RETRY_STORE_S } from "../core/limits.ts";
+import { type BadEntry, readReport } from "../core/effect/read-report.ts";
+import { REPORT_BYTES_MAX, RETRY_STORE_S } from "../core/limits.ts";
 import type { KeyPort, Telling } from "../core/ports.ts";
 import { type Problem, problem } from "../core/problem.ts";
 import { discard, readRequestBody } from "./admission/body.ts";
@@ -44,36 +43,6 @@ function answerTelling(telling: Telling, refuse: (refusal: Problem) => Response)
   }
 }
 
-type BadEntry = { index: number; field: ReportField };
-
 function refuseEntry({ index, field }: BadEntry): Problem {
   return problem("effects-refused", null, { index, field });
-}
-
-type Report = { kind: "report"; entries: readonly Told[] } | ({ kind: "refused" } & BadEntry);
-
-/** A text that is one JSON value is one entry; any other is read line by line. */
-function readReport(bytes: Uint8Array): Report {
-  const text = decodeUtf8(bytes) ?? "";
-  const whole = parse(text);
-  const given = whole === undefined ? text.split("\n").filter((line) => line.trim() !== "") : [];
-  const values = whole === undefined ? given.map(parse) : [whole];
-  if (values.length === 0) return { kind: "refused", index: 0, field: "entry" };
-  const entries: Told[] = [];
-  for (const [index, value] of values.entries()) {
-    if (index === REPORTED_OF_ATTEMPT_MAX) return { kind: "refused", index, field: "report" };
-    const entry: ReadEntry = readEntry(value);
-    if (entry.kind === "refused") return { ...entry, index };
-    entries.push(entry.told);
-  }
-  return { kind: "report", entries };
-}
-
-/** Undefined: it is not JSON. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -48,7 +48,9 @@ async function describe(
   };
 }
 
-function readPlace([changedAt, effectId, stream]: readonly unknown[]): OpenPlace | null {
+function readPlace(place: readonly unknown[]): OpenPlace | null {
+  const [changedAt, effectId, stream] = place;
+  if (place.length !== 3) return null;
   if (typeof changedAt !== "number" || !Number.isSafeInteger(changedAt)) return null;
   if (typeof effectId !== "string" || typeof stream !== "string") return null;
   return { changedAt, effectId, stream };

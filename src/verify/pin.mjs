@@ -13,13 +13,22 @@ import { Unreadable } from "./unreadable.mjs";
  */
 export function readPin(path) {
   if (!existsSync(path)) return null;
+  const pin = parsePin(readFileSync(path, "utf8"));
+  if (pin === null) throw new Unreadable(`${path} is not a pin file`);
+  return pin;
+}
+
+/**
+ * @param {string} text
+ * @returns {Pin | null} Null when it is none.
+ */
+export function parsePin(text) {
   try {
-    const read = JSON.parse(readFileSync(path, "utf8"));
-    if (isPin(read)) return read;
+    const read = JSON.parse(text);
+    return isPin(read) ? read : null;
   } catch {
-    // Told below, as for a file that is JSON and no pin.
+    return null;
   }
-  throw new Unreadable(`${path} is not a pin file`);
 }
 
 /**

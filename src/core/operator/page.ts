@@ -25,11 +25,13 @@ export function writeCursor(place: readonly (string | number)[]): string {
   return toBase64Url(encodeUtf8(JSON.stringify(place)));
 }
 
+/** Only the one text that `writeCursor` writes of a place is read as it. */
 function readCursor(cursor: string): readonly unknown[] | null {
   const bytes = fromBase64Url(cursor);
   try {
     const place: unknown = JSON.parse((bytes === null ? null : decodeUtf8(bytes)) ?? "null");
-    return Array.isArray(place) ? place : null;
+    const isOne = Array.isArray(place) && toBase64Url(encodeUtf8(JSON.stringify(place))) === cursor;
+    return isOne ? place : null;
   } catch {
     return null;
   }

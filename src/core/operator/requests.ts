@@ -93,7 +93,7 @@ export function readSample(given: unknown): Sample | Refused {
   if (typeof target !== "string" || !target.startsWith("/")) return refuse("request.target");
   const pairs = readPairs(headers);
   if (pairs === null) return refuse("request.headers");
-  if (body !== undefined && typeof body !== "string") return refuse("request.body");
+  if (body !== undefined && (typeof body !== "string" || !body.isWellFormed())) return refuse("request.body");
   if (encoded !== undefined && (typeof encoded !== "string" || body !== undefined)) {
     return refuse("request.body_base64");
   }

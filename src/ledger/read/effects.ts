@@ -48,7 +48,9 @@ function describe(row: StoredEffect): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
-function readPlace([changed_at, effect_id, stream, reported]: readonly unknown[]): EffectPlace | null {
+function readPlace(place: readonly unknown[]): EffectPlace | null {
+  const [changed_at, effect_id, stream, reported] = place;
+  if (place.length !== 4) return null;
   if (typeof changed_at !== "number" || !Number.isSafeInteger(changed_at)) return null;
   if (typeof effect_id !== "string" || typeof stream !== "string") return null;
   if (reported !== 0 && reported !== 1) return null;

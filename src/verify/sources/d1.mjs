@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Unreadable } from "../unreadable.mjs";
 
 /** @import { EffectRow, Part, PruneRow, Source } from "../types.ts" */
+/** @typedef {import("node:sqlite").SQLInputValue} Stored */
 
 const BUNDLE_LINES = 256;
 const PARTS_PER_READ = 16;
@@ -70,7 +71,7 @@ function hasLedger(database) {
 export function readDatabase(database) {
   /**
    * @param {string} sql
-   * @param {(string | number)[]} values
+   * @param {Stored[]} values
    */
   function rows(sql, ...values) {
     try {
@@ -82,38 +83,31 @@ export function readDatabase(database) {
     }
   }
   /**
+   * The next page begins behind what is stored in the last row, whatever that is: by the database's own order every row comes once.
    * @template T
    * @param {string} sql
-   * @param {string} shard
+   * @param {Stored[]} start
+   * @param {string[]} columns The row's place in that order.
    * @param {(row: Record<string, unknown>) => T} read
-   * @param {(read: T) => number} key
    */
-  async function* pages(sql, shard, read, key) {
-    for (let last = -1; ; ) {
-      const page = rows(sql, shard, last).map(read);
-      yield* page;
+  async function* pages(sql, start, columns, read) {
+    for (let last = start; ; ) {
+      const page = rows(sql, ...last);
+      yield* page.map(read);
       const end = page.at(-1);
       if (end === undefined) return;
-      last = key(end);
+      last = [...start.slice(0, start.length - columns.length), ...columns.map((name) => end[name] ?? null)];
     }
   }
   return {
     key: async () => null,
     shards: async () => rows(SHARDS).map(({ shard }) => String(shard)),
-    checkpoints: (shard) => pages(CHECKPOINTS, shard, readNote, ({ row }) => row.size),
-    parts: (shard) => pages(PARTS, shard, readPart, ({ first }) => first),
-    prunes: (shard) => pages(PRUNES, shard, readPrune, ({ until }) => until),
+    checkpoints: (shard) => pages(CHECKPOINTS, [shard, -1], ["size"], readNote),
+    parts: (shard) => pages(PARTS, [shard, -1], ["first"], readPart),
+    prunes: (shard) => pages(PRUNES, [shard, -1], ["until"], readPrune),
     proof: async () => null,
     consistency: async () => null,
-    effects: async function* () {
-      for (let last = /** @type {(string | number)[]} */ (["", "", 0]); ; ) {
-        const page = rows(EFFECTS, ...last).map(readEffect);
-        yield* page;
-        const end = page.at(-1);
-        if (end === undefined) return;
-        last = [end.effectId, end.stream, end.isReported ? 1 : 0];
-      }
-    },
+    effects: () => pages(EFFECTS, ["", "", 0], ["effect_id", "stream", "reported"], readEffect),
     close: async () => database.close(),
   };
 }

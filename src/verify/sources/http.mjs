@@ -1,10 +1,9 @@
 // @ts-check
 /** A ledger behind a running gateway: its endpoints under `/ledger`. Redirects are not followed. */
-import { readBase64 } from "../note.mjs";
-import { HASH_BYTES } from "../tree.mjs";
 import { Unreadable } from "../unreadable.mjs";
+import { readHashes, readPage } from "./answers.mjs";
 
-/** @import { Part, Source, StoredNote } from "../types.ts" */
+/** @import { Source, StoredNote } from "../types.ts" */
 
 const PREFIX = "/_oncegate";
 const ENTRIES_PER_PAGE = 1_024;
@@ -152,30 +151,4 @@ function readAddress(address) {
     throw new Unreadable(`${address} is not an http(s) address`);
   const path = url.pathname === "/" ? PREFIX : url.pathname.replace(/\/$/, "");
   return new URL(`${path}/`, url.origin);
-}
-
-/**
- * @param {Buffer} lines
- * @param {number} from What was asked for.
- * @returns {Part}
- */
-function readPage(lines, from) {
-  // Where entries are missing, the first line says where it stands; else it stands where it was asked for.
-  const match = /^\{"v":1,"shard":"[^"]*","index":([0-9]{1,15}),/.exec(lines.toString("latin1", 0, 200));
-  const said = match === null ? from : Number(match[1]);
-  const count = lines.reduce((sum, byte) => sum + (byte === 10 ? 1 : 0), 0);
-  return { first: Math.max(said, from), count, lines, hashes: null, root: null, digest: null };
-}
-
-/** @param {string} text */
-function readHashes(text) {
-  try {
-    const { hashes } = JSON.parse(text);
-    if (!Array.isArray(hashes)) return null;
-    const read = hashes.map((hash) => (typeof hash === "string" ? readBase64(hash) : null));
-    const sound = read.filter((hash) => hash !== null && hash.length === HASH_BYTES);
-    return sound.length === hashes.length ? /** @type {Buffer[]} */ (sound) : null;
-  } catch {
-    return null;
-  }
 }
