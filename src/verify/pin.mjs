@@ -65,12 +65,14 @@ function isPin(read) {
   if (typeof read !== "object" || read === null) return false;
   const { v, key, shards } = /** @type {Record<string, unknown>} */ (read);
   if (v !== 1 || (key !== null && typeof key !== "string")) return false;
-  return typeof shards === "object" && shards !== null && Object.values(shards).every(isPinnedShard);
+  const isTable = typeof shards === "object" && shards !== null && !Array.isArray(shards);
+  return isTable && Object.values(shards).every(isPinnedShard);
 }
 
 /** @param {unknown} read */
 function isPinnedShard(read) {
   if (typeof read !== "object" || read === null) return false;
   const { size, root } = /** @type {Record<string, unknown>} */ (read);
-  return Number.isSafeInteger(size) && typeof root === "string" && readBase64(root)?.length === HASH_BYTES;
+  const isSize = Number.isSafeInteger(size) && Number(size) >= 0;
+  return isSize && typeof root === "string" && readBase64(root)?.length === HASH_BYTES;
 }

@@ -1,6 +1,7 @@
 // Aim: a setting's text has one reading or none.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { loadConfig } from "../../src/config/load.ts";
 import { parseDuration, parseSize, writeDuration, writeSize } from "../../src/config/units.ts";
 import {
   readBrowserOrigin,
@@ -10,7 +11,6 @@ import {
   readTemplate,
 } from "../../src/config/words.ts";
 import { readPointer as readTokens } from "../../src/core/fingerprint/pointer.ts";
-import { readEffectsQuery } from "../../src/ledger/read/effects.ts";
 import { hold, mutated, textOf } from "./runs.ts";
 
 const amount = textOf(
@@ -106,24 +106,94 @@ describe("a field's name", () => {
   });
 });
 
-describe("a cursor", () => {
-  const cursor = Buffer.from(JSON.stringify([1, "effect", "stream", 0])).toString("base64url");
+describe("settings", () => {
+  const key = Buffer.alloc(32, 7).toString("base64");
+  const route = {
+    match: "/pay/*",
+    key: "required",
+    window: "1h",
+    principal: { from: "jwt", secret: "S", issuer: "i", audience: "a" },
+    probe: { url: "/e/{effect_id}", not_found: "none", max_origin_delay: "60s" },
+  };
+  const sound = {
+    ORIGIN_URL: "https://api.example/v2",
+    NAMING_KEY: key,
+    SEALING_KEY: key,
+    S: "a secret of more than thirty-two characters",
+    ROUTES: [route],
+    LEDGER_SHARDS: 4,
+    LEDGER_SINKS: ["d1"],
+    OPERATOR_TOKENS: [{ id: "op1", sha256: "a".repeat(64), roles: ["read"] }],
+    CORS_ORIGINS: ["https://shop.example"],
+  };
+  const places = placesIn(sound);
+  const junk = fc.oneof(
+    fc.constantFrom<unknown[]>(
+      undefined,
+      null,
+      "",
+      0,
+      -1,
+      1.5,
+      Number.NaN,
+      [],
+      {},
+      true,
+      "x\ny",
+      "long ".repeat(999),
+      "1h",
+      "*",
+      [null],
+    ),
+    fc.anything({ maxDepth: 2 }),
+  );
+  const changed = fc
+    .array(fc.tuple(fc.constantFrom(...places), junk), { maxLength: 3 })
+    .map((changes) => changes.reduce<unknown>((env, [place, value]) => put(env, place, value), sound));
 
-  it("is a place or nothing, whatever comes", () => {
+  it("that are sound are, as values and as the JSON text of them", () => {
+    expect(loadConfig(sound, "w")).toMatchObject({ kind: "sound" });
+    const texts = { ...sound, ROUTES: JSON.stringify(sound.ROUTES), LEDGER_SHARDS: "4" };
+    expect(loadConfig(texts, "w")).toEqual(loadConfig(sound, "w"));
+  });
+
+  it("are sound or have mistakes, one line each, of bounded length and without a secret in them", () => {
     hold(
-      fc.property(
-        fc.oneof(mutated([cursor], ["A", "=", "-", "W10", "bnVsbA"]), fc.base64String()),
-        (text) => {
-          const url = new URL("http://g/operator/effects");
-          url.searchParams.set("after", text);
-          const read = readEffectsQuery(url);
-          if (read === null) return;
-          const { changed_at, effect_id, stream, reported } = read.after;
-          const said = JSON.parse(Buffer.from(text, "base64url").toString());
-          expect(said.slice(0, 4)).toEqual([changed_at, effect_id, stream, reported]);
-          expect(read.limit).toBe(100);
-        },
-      ),
+      fc.property(changed, (env) => {
+        const read = loadConfig(env as Readonly<Record<string, unknown>>, "w");
+        if (read.kind === "sound") {
+          const { ROUTES } = env as Readonly<Record<string, unknown>>;
+          const asText = {
+            ...(env as object),
+            ROUTES: Array.isArray(ROUTES) ? JSON.stringify(ROUTES) : ROUTES,
+          };
+          expect(loadConfig(asText, "w")).toEqual(read);
+          return;
+        }
+        expect(read.mistakes.length).toBeGreaterThan(0);
+        for (const mistake of read.mistakes) {
+          expect(mistake).not.toMatch(/[\r\n\u2028\u2029]/);
+          expect(mistake.length).toBeLessThan(2_000);
+          expect(mistake).not.toContain(key);
+        }
+      }),
     );
   });
 });
+
+type Path = readonly string[];
+
+function placesIn(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  const below = Object.entries(value).flatMap(([name, member]) => placesIn(member, [...path, name]));
+  return path.length === 0 ? below : [path, ...below];
+}
+
+/** A copy in which one place has another value; where there is no such place any more, the same. */
+function put(target: unknown, [name = "", ...rest]: Path, value: unknown): unknown {
+  if (typeof target !== "object" || target === null) return target;
+  const copy: unknown = Array.isArray(target) ? [...target] : { ...target };
+  const table = copy as Record<string, unknown>;
+  table[name] = rest.length === 0 ? value : put(table[name], rest, value);
+  return copy;
+}

@@ -47,6 +47,7 @@ describe("a key", () => {
       fc.property(value, (text) => {
         const read = readKey(text, length);
         if (read.kind !== "key") return;
+        expect(read.key.length).toBeLessThanOrEqual(Math.min(text.length, length.max));
         const quoted = `"${read.key.replace(/["\\]/g, "\\$&")}"`;
         expect(readKey(quoted, length)).toEqual(read);
         if (!read.key.includes('"')) expect(readKey(` ${read.key}\t`, length)).toEqual(read);
@@ -106,6 +107,8 @@ describe("a target", () => {
         const read = readTarget(`http://gateway.test${text}`);
         if (read.kind !== "target") return;
         const { path, search } = read;
+        // A character takes nine at most once it is percent-encoded.
+        expect(path.length + search.length).toBeLessThanOrEqual(9 * text.length + 1);
         expect(readTarget(`https://other.test:8443${path}${search}`)).toEqual(read);
         const sent = new URL(`http://origin.test/prefix${path}${search}`);
         expect([sent.host, sent.pathname]).toEqual(["origin.test", `/prefix${path}`]);
