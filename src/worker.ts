@@ -57,7 +57,10 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     report("defect", { where: "wiring", error: nameOf(error) });
     return replyProblem(problem("internal"), DEFAULT_PREFIX, null);
   }
-  if (wiring.kind === "misconfigured") return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
+  if (wiring.kind === "misconfigured") {
+    await discard(request.body);
+    return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
+  }
   const keepAlive = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const keys = openKeyPort(env.KEYS, wiring.origin, report, keepAlive);
   return wiring.serve(request, {
@@ -147,7 +150,6 @@ function deskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDe
     readId: (id) => readOperationId(id, keyring),
     streamOf: (name, inc) => keyring.stream(name, inc),
     readBody: readRequestBody,
-    discard: (request) => discard(request.body),
     nameKey: (query) => nameKey(query, gateway),
     explain: (sample) => explainSample(sample, gateway, keys),
   };

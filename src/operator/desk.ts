@@ -26,7 +26,6 @@ export type OperatorDesk = {
   /** Name of the ledger's stream of one life of a key object. */
   streamOf: (name: string, inc: string) => Promise<string>;
   readBody: (request: Request, bytesMax: number) => Promise<BodyRead>;
-  discard: (request: Request) => Promise<void>;
   nameKey: (query: KeyQuery) => Promise<Named>;
   /** Null: no such request can be made. */
   explain: (sample: Sample) => Promise<Record<string, unknown> | null>;
