@@ -40,6 +40,9 @@ export const EVENTS_PER_PUSH_MAX = 64;
 /** A receiver has to take a delivery within this time. */
 export const WEBHOOK_TIMEOUT_MS = 5_000;
 
+/** Rows that a page of a list looks at: a filter that matches few of millions of rows must not make one page read them all. */
+export const LOOKED_AT_MAX = 10_000;
+
 /** A shard that does not answer within this time has not taken an entry, as far as its sender is concerned. */
 export const APPEND_TIMEOUT_MS = 10_000;
 
