@@ -33,7 +33,7 @@ export type OperatorDesk = {
 
 export type BodyRead = { kind: "body"; bytes: Uint8Array } | { kind: "too-large" } | { kind: "incomplete" };
 
-export type Named = { kind: "named"; name: string } | { kind: "refused"; field: OperatorField };
+export type Named = { kind: "named"; names: readonly string[] } | { kind: "refused"; field: OperatorField };
 
 /** A page of dispatches in one state, oldest change first, behind a place. */
 export type OpenKeysQuery = { state: "in-flight" | "unknown"; after: OpenPlace; limit: number };

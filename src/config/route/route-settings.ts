@@ -117,7 +117,8 @@ export const ROUTE_SETTINGS = {
     allowed:
       `a list of ${span(bounds.CLAIMS)} claim names of ${span(bounds.NAME_LENGTH)} visible ASCII ` +
       "characters, each once",
-    meaning: "With `jwt`. Several combine.",
+    meaning:
+      "With `jwt`. Several combine. Each is text or a whole number of which reading rounds nothing (below 2^53).",
   },
   anonymous: {
     fallback: given("refuse"),
