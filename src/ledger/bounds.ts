@@ -1,5 +1,8 @@
 /** Sizes and paces of the ledger that are not settings, each with its reason. Times in milliseconds. */
 
+/** The newest migration that this build knows. */
+export const SCHEMA_VERSION = 3;
+
 /** Lines of one row in D1: about 100 KB, where a row may have 2 MB. */
 export const BUNDLE_LINES = 256;
 

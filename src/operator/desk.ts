@@ -5,6 +5,7 @@ import type { KeyPort } from "../core/ports.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ReconciliationDesk } from "./reconciliation.ts";
+import type { VersionsDesk } from "./versions.ts";
 
 export type OperatorDesk = {
   operators: readonly OperatorToken[];
@@ -12,6 +13,7 @@ export type OperatorDesk = {
   operatorsRequired: number;
   prefix: string;
   readMetrics: () => Metrics;
+  versions: VersionsDesk;
   refuse: (problem: Problem) => Response;
   reconciliation: ReconciliationDesk;
   keys: Pick<KeyPort, "inspect" | "resolve">;

@@ -9,6 +9,7 @@ import { answerOpenKeys } from "./open-keys.ts";
 import { answerOverview, answerRun } from "./reconciliation.ts";
 import { answerResolve } from "./resolve.ts";
 import { admitOperator, type Role } from "./tokens.ts";
+import { answerVersions } from "./versions.ts";
 
 /** What an endpoint is for, and who may use it. `operator` is who asks; `part` is what stands in the path where that has a variable part. */
 type Endpoint = {
@@ -26,6 +27,12 @@ const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     role: "read",
     answer: (_request, desk) => answerMetrics(desk.readMetrics()),
+  },
+  {
+    path: /^\/operator\/versions$/,
+    method: "GET",
+    role: "read",
+    answer: (_request, desk) => answerVersions(desk.versions),
   },
   { path: /^\/operator\/keys\/find$/, method: "POST", role: "read", answer: answerFind },
   { path: /^\/operator\/keys$/, method: "GET", role: "read", answer: answerOpenKeys },

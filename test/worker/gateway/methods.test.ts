@@ -9,6 +9,7 @@ const READ = [
   "/problems/in-flight",
   "/operations/none",
   "/metrics",
+  "/operator/versions",
   "/operator/keys?state=unknown",
   "/operator/effects",
   "/operator/reconciliation",
