@@ -260,7 +260,7 @@ describe("pairsForClient", () => {
 });
 
 describe("pairsToKeep", () => {
-  const kept = (pairs: Pairs) => pairsToKeep(pairs, { cookies: false });
+  const kept = (pairs: Pairs) => pairsToKeep(pairsForClient(pairs), { cookies: false });
 
   it("keeps ordinary fields as they are, in order, repeats included", () => {
     expect(kept(ORDINARY)).toEqual(ORDINARY);

@@ -196,15 +196,15 @@ export function pairsForClient(pairs: Pairs): Pairs {
 }
 
 /**
- * What of an origin's fields is stored and replayed: what the first caller gets, less what is about that
- * exchange only. `Set-Cookie` stays with `cookies`. The first request id is kept as
+ * What is stored and replayed of the fields that the first caller gets: all but what is about that exchange
+ * only. `Set-Cookie` stays with `cookies`. The first request id is kept as
  * `Idempotency-Original-Request-Id`, further ones are not. `Cache-Control` is left out: every replay is
  * `no-store`.
  */
-export function pairsToKeep(pairs: Pairs, options: { cookies: boolean }): Pairs {
+export function pairsToKeep(given: Pairs, options: { cookies: boolean }): Pairs {
   const kept: (readonly [string, string])[] = [];
   let identified = false;
-  for (const pair of pairsForClient(pairs)) {
+  for (const pair of given) {
     const field = pair[0].toLowerCase();
     if (field === "set-cookie" ? !options.cookies : isOfOneExchange(field)) continue;
     if (!REQUEST_ID.has(field)) {
