@@ -20,9 +20,11 @@ const LAST_CHECK = 0;
 /** Starts the gateway anew. It still runs when this returns. */
 export async function closeAll(stage: ChaosStage, watch: LedgerWatch): Promise<void> {
   const { recorder, caller, control, gateway, store } = stage;
+  recorder.note({ kind: "restarting" });
   await gateway.kill();
   control.arm(null);
   await gateway.start("gated");
+  recorder.note({ kind: "restarted" });
   caller.connectTo(gateway.port);
   await askAll(stage);
   await comeToRest(stage);

@@ -50,6 +50,9 @@ export type Fact =
   | { kind: "killed"; kill: number; point: Point; executor: Executor; crashRule: CrashRule; hit: boolean }
   /** A new gateway is about to serve on the same store: from the kill to here there was none. */
   | { kind: "started"; kill: number }
+  /** For the end of a run the gateway is killed once more, aimed at nothing, and started: noted before the one and behind the other. */
+  | { kind: "restarting" }
+  | { kind: "restarted" }
   /** The gateway was stopped for a while, and went on. */
   | { kind: "paused"; ms: number }
   /** `GET /operations/{id}`. State null: none was given. `toTell`: entries that the key has told so far, or has still to tell. */
@@ -72,6 +75,13 @@ export type History = { operations: Operation[]; facts: Fact[] };
 /** Facts of one kind, in order. */
 export function selectFacts<Kind extends Fact["kind"]>(facts: readonly Fact[], kind: Kind): FactOf<Kind>[] {
   return facts.filter((fact): fact is FactOf<Kind> => fact.kind === kind);
+}
+
+const BREAKS: ReadonlySet<Fact["kind"]> = new Set(["killed", "started", "restarting", "restarted", "paused"]);
+
+/** Whether what the origin said before it may have come to nobody. A kill is written down before it is made, and a start behind it. */
+export function isBreak({ kind }: Fact): boolean {
+  return BREAKS.has(kind);
 }
 
 /** A stored or fresh answer of the origin, given by the gateway. */

@@ -1,5 +1,5 @@
 /** What a run came to, in lines of text. */
-import { type Fact, isSuccess, isUnknown, type Operation, selectFacts } from "./history.ts";
+import { type Fact, isBreak, isSuccess, isUnknown, type Operation, selectFacts } from "./history.ts";
 import { bucketOf, groupOf, POINT_NAMES } from "./points.ts";
 import { listClosingTimes } from "./probe-rules.ts";
 import type { ChaosRun } from "./run-chaos.ts";
@@ -141,6 +141,5 @@ function listFactsOfAttempt(facts: readonly Fact[], effect: string): Fact[] {
   const isOf = (fact: Fact): boolean => "effect" in fact && fact.effect === effect;
   const first = facts.findIndex(isOf);
   const last = facts.findLastIndex((fact) => isOf(fact) && fact.kind !== "entered");
-  const isBreak = ({ kind }: Fact): boolean => kind === "killed" || kind === "started" || kind === "paused";
   return facts.filter((fact, i) => isOf(fact) || (isBreak(fact) && i > first && i < last));
 }
