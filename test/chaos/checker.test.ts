@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { checkKeys, RULE_NAMES } from "./checker.ts";
 import { checkLedger, LEDGER_RULE_NAMES } from "./ledger-rules.ts";
+import { checkPauses, PAUSE_RULE_NAMES } from "./pause-rules.ts";
 import { BAD, GOOD } from "./planted.ts";
 import { BAD_LEDGERS, GOOD_LEDGERS } from "./planted-ledger.ts";
+import { BAD_PAUSES, GOOD_PAUSES } from "./planted-pause.ts";
 import { BAD_PROBES, GOOD_PROBES } from "./planted-probe.ts";
 import { type Aim, bucketOf, CRASH_POINTS, groupOf, listAims, POINT_NAMES } from "./points.ts";
 import { checkProbes, PROBE_RULE_NAMES } from "./probe-rules.ts";
@@ -28,6 +30,7 @@ describe("the checker of histories", () => {
 const GLOBAL = [
   { of: "ledgers", check: checkLedger, good: GOOD_LEDGERS, bad: BAD_LEDGERS, rules: LEDGER_RULE_NAMES },
   { of: "probes", check: checkProbes, good: GOOD_PROBES, bad: BAD_PROBES, rules: PROBE_RULE_NAMES },
+  { of: "pauses", check: checkPauses, good: GOOD_PAUSES, bad: BAD_PAUSES, rules: PAUSE_RULE_NAMES },
 ];
 
 describe.each(GLOBAL)("the checker of $of", ({ check, good, bad, rules }) => {

@@ -13,6 +13,7 @@ import {
   type Told,
 } from "./history.ts";
 import { checkLedger } from "./ledger-rules.ts";
+import { checkPauses } from "./pause-rules.ts";
 import { groupOf, type Point } from "./points.ts";
 import { checkProbes } from "./probe-rules.ts";
 
@@ -222,7 +223,7 @@ export const RULE_NAMES: readonly string[] = [
 
 /** Everything that is wrong with a history; none where every promise was kept. */
 export function checkHistory(history: History): Violation[] {
-  return [...checkKeys(history), ...checkLedger(history), ...checkProbes(history)];
+  return [...checkKeys(history), ...checkLedger(history), ...checkProbes(history), ...checkPauses(history)];
 }
 
 /** What is wrong key by key, by what clients and the origin saw. */
