@@ -12,6 +12,7 @@ const USAGE = `npm run chaos -- [options]
   --seed N           where and when each kill falls (from the clock; printed)
   --executor WHICH   object, worker or both (both)
   --point NAME       only kills of this point (all of them)
+  --lanes N          gateways that are killed at the same time, each on a store of its own, 1 to 8 (2)
   --pauses N         times that the gateway is stopped for longer than a lease, 0 to 50 (4)
   --verbose          a line for every kill
   --soak SECONDS     instead of all that: load, and what is left of it; 10 to 86400
@@ -31,6 +32,7 @@ function readOptions(args) {
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       executor: { type: "string", default: "both" },
       point: { type: "string" },
+      lanes: { type: "string", default: "2" },
       pauses: { type: "string", default: "4" },
       soak: { type: "string" },
       leak: { type: "boolean", default: false },
@@ -52,7 +54,8 @@ function readOptions(args) {
     throw new Error(`--point: "${point}" is none of ${POINT_NAMES.join(", ")}`);
   const points = point === undefined ? POINT_NAMES : [point];
   const pauses = readNumber("pauses", values.pauses, 0, 50);
-  return { kind: "run", kills, mix, seed, executors, points, pauses, verbose };
+  const lanes = readNumber("lanes", values.lanes, 1, 8);
+  return { kind: "run", kills, mix, seed, executors, points, lanes, pauses, verbose };
 }
 
 function readNumber(name, text, least, most) {
@@ -67,10 +70,10 @@ async function main() {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());
   if (options.kind === "soak") return soak(options);
-  const { seed, kills, mix, executors, points, pauses, verbose } = options;
+  const { seed, kills, mix, executors, points, lanes, pauses, verbose } = options;
   process.stdout.write(`seed ${seed}, ${kills} kills, ${mix} mix, executor ${executors.join(" and ")}\n`);
   const run = await runChaos({
-    ...{ kills, mix, seed, executors, points, pauses },
+    ...{ kills, mix, seed, executors, points, lanes, pauses },
     msMax: kills * KILL_MS_MAX,
     stop: stop.signal,
     onKill(kill, { point, executor, crashRule, delayMs }, hit) {
