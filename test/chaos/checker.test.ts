@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { checkKeys, RULE_NAMES } from "./checker.ts";
+import { checkLater, LATER_RULE_NAMES } from "./later-rules.ts";
 import { checkLedger, LEDGER_RULE_NAMES } from "./ledger-rules.ts";
+import { checkPauses, PAUSE_RULE_NAMES } from "./pause-rules.ts";
 import { BAD, GOOD } from "./planted.ts";
 import { BAD_LEDGERS, GOOD_LEDGERS } from "./planted-ledger.ts";
+import { BAD_PAUSES, GOOD_PAUSES } from "./planted-pause.ts";
 import { BAD_PROBES, GOOD_PROBES } from "./planted-probe.ts";
+import { BAD_LATER, BAD_RUNS, GOOD_LATER, GOOD_RUNS } from "./planted-reconcile.ts";
 import { type Aim, bucketOf, CRASH_POINTS, groupOf, listAims, POINT_NAMES } from "./points.ts";
 import { checkProbes, PROBE_RULE_NAMES } from "./probe-rules.ts";
+import { checkReconciliation, RECONCILE_RULE_NAMES } from "./reconcile-rules.ts";
 import { makeSchedule, quotasOf, seedRandom } from "./schedule.ts";
 
 describe("the checker of histories", () => {
@@ -27,7 +32,22 @@ describe("the checker of histories", () => {
 
 const GLOBAL = [
   { of: "ledgers", check: checkLedger, good: GOOD_LEDGERS, bad: BAD_LEDGERS, rules: LEDGER_RULE_NAMES },
+  {
+    of: "reconciliations",
+    check: checkReconciliation,
+    good: GOOD_RUNS,
+    bad: BAD_RUNS,
+    rules: RECONCILE_RULE_NAMES,
+  },
+  {
+    of: "builds that take turns",
+    check: checkLater,
+    good: GOOD_LATER,
+    bad: BAD_LATER,
+    rules: LATER_RULE_NAMES,
+  },
   { of: "probes", check: checkProbes, good: GOOD_PROBES, bad: BAD_PROBES, rules: PROBE_RULE_NAMES },
+  { of: "pauses", check: checkPauses, good: GOOD_PAUSES, bad: BAD_PAUSES, rules: PAUSE_RULE_NAMES },
 ];
 
 describe.each(GLOBAL)("the checker of $of", ({ check, good, bad, rules }) => {
@@ -57,7 +77,7 @@ describe("the schedule of kills", () => {
     expect(plan(7)).not.toEqual(plan(8));
   });
 
-  it.each([24, 104, 200, 1_500].flatMap((kills) => [[kills, "long"] as const, [kills, "short"] as const]))(
+  it.each([24, 150, 200, 1_500].flatMap((kills) => [[kills, "long"] as const, [kills, "short"] as const]))(
     "of %i kills gives every bucket its quota in the %s mix",
     (kills, mix) => {
       const plan = { kills, mix, executors: both, points: POINT_NAMES };
@@ -70,7 +90,7 @@ describe("the schedule of kills", () => {
   );
 
   it.each([
-    ["short", 104, 5],
+    ["short", 150, 8],
     ["long", 1_500, 100],
   ] as const)("of the %s mix of %i kills gives every crash point %i at least", (mix, kills, least) => {
     const planned = makeSchedule({ kills, mix, executors: both, points: POINT_NAMES }, seedRandom(1));
