@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import { checkKeys, RULE_NAMES } from "./checker.ts";
 import { checkLater, LATER_RULE_NAMES } from "./later-rules.ts";
 import { checkLedger, LEDGER_RULE_NAMES } from "./ledger-rules.ts";
+import { checkPauses, PAUSE_RULE_NAMES } from "./pause-rules.ts";
 import { BAD, GOOD } from "./planted.ts";
 import { BAD_LEDGERS, GOOD_LEDGERS } from "./planted-ledger.ts";
+import { BAD_PAUSES, GOOD_PAUSES } from "./planted-pause.ts";
 import { BAD_PROBES, GOOD_PROBES } from "./planted-probe.ts";
 import { BAD_LATER, BAD_RUNS, GOOD_LATER, GOOD_RUNS } from "./planted-reconcile.ts";
 import { type Aim, bucketOf, CRASH_POINTS, groupOf, listAims, POINT_NAMES } from "./points.ts";
@@ -45,6 +47,7 @@ const GLOBAL = [
     rules: LATER_RULE_NAMES,
   },
   { of: "probes", check: checkProbes, good: GOOD_PROBES, bad: BAD_PROBES, rules: PROBE_RULE_NAMES },
+  { of: "pauses", check: checkPauses, good: GOOD_PAUSES, bad: BAD_PAUSES, rules: PAUSE_RULE_NAMES },
 ];
 
 describe.each(GLOBAL)("the checker of $of", ({ check, good, bad, rules }) => {

@@ -5,6 +5,7 @@
 import { type History, isSuccess, isUnknown, selectFacts, type Told } from "./history.ts";
 import { checkLater, isRefused, listUnread } from "./later-rules.ts";
 import { checkLedger } from "./ledger-rules.ts";
+import { checkPauses } from "./pause-rules.ts";
 import { groupOf, type Point } from "./points.ts";
 import { checkProbes } from "./probe-rules.ts";
 import { checkReconciliation } from "./reconcile-rules.ts";
@@ -239,6 +240,7 @@ export function checkHistory(history: History): Violation[] {
     ...checkKeys(history),
     ...checkLedger(history),
     ...checkProbes(history),
+    ...checkPauses(history),
     ...checkLater(history),
     ...checkReconciliation(history),
   ];

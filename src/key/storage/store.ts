@@ -5,7 +5,6 @@
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
 import type { Seen } from "../../core/audit/observe.ts";
-import { acknowledge } from "../../core/close.ts";
 import {
   type Attempt,
   type Judged,
@@ -18,6 +17,7 @@ import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord } from "../../core/record.ts";
 import { alarmOf, redeliveryOf, type Step } from "../../core/step.ts";
 import { decodeEffects } from "../effects/known.ts";
+import { Acknowledgements } from "./acknowledgements.ts";
 import { type Around, advance, noteSeen, stepAttended, told } from "./advance.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
@@ -52,8 +52,6 @@ export type ReportLeft =
   | { kind: "stranger" }
   | Exclude<Transacted, Stepped>;
 
-type Acknowledged = { inc: string; seq: number; head: string };
-
 /** What of an answer has to be noted along with the decision; null: nothing. */
 export type Witness = (answer: StepAnswer) => Seen | null;
 
@@ -67,11 +65,7 @@ export class KeyStore {
   #isRinging = false;
   /** What was due by then has been attended to, and is not due again before `until`, whoever comes meanwhile. */
   #rest = { dueBy: 0, until: 0 };
-  /**
-   * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
-   * sake: a row costs more than a repeated delivery, which the ledger drops.
-   */
-  readonly #acknowledged = new Map<string, Acknowledged>();
+  readonly #acknowledged = new Acknowledgements();
 
   /** The life whose last entry may be on its way, and when it ended: a clock that goes back must not bring it to life again. */
   #ending = { inc: "", at: 0 };
@@ -93,11 +87,8 @@ export class KeyStore {
     if (decoded.kind === "absent") return { kind: "readable", record: ABSENT };
     // Not a step: reading a record does nothing else to it, and its time stays what is stored, unless its end has been told.
     const t = Math.max(decoded.record.t, this.#ending.inc === decoded.record.inc ? this.#ending.at : 0);
-    let record: KeyRecord = t === decoded.record.t ? decoded.record : { ...decoded.record, t };
-    for (const ack of this.#acknowledged.values()) {
-      record = acknowledge(record, { do: "acknowledge", ...ack }, t);
-    }
-    return { kind: "readable", record };
+    const record = t === decoded.record.t ? decoded.record : { ...decoded.record, t };
+    return { kind: "readable", record: this.#acknowledged.applyTo(record, t) };
   }
 
   /**
@@ -185,7 +176,7 @@ export class KeyStore {
   }
 
   noteAcknowledged(inc: string, seq: number, head: string): void {
-    this.#acknowledged.set(inc, { inc, seq, head });
+    this.#acknowledged.note(inc, seq, head);
   }
 
   /** The alarm has just gone off: none stands. */
