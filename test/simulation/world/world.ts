@@ -101,7 +101,7 @@ export class World {
     const clock = (): Clock => this.#drawClock();
     const { hasDatabase, copies } = this.#scenario;
     const published = (shard: string): number | null =>
-      hasDatabase ? this.#database.readLines(shard).length : null;
+      hasDatabase ? this.#database.countLines(shard) : null;
     const common = { ...parts, seed, product, base, version, clock, mark };
     this.#hosts = new Hosts({ ...common, around, copies, published });
     this.#around = this.#surround();
