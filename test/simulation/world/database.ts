@@ -13,21 +13,23 @@ const MIGRATIONS = join(import.meta.dirname, "../../../src/ledger/migrations");
 export class Sqlite {
   readonly #database = new DatabaseSync(":memory:");
   readonly #prepared = new Map<string, StatementSync>();
+  readonly #tables: readonly string[];
   #isUsed = false;
 
   constructor() {
     const names = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql"));
     for (const name of names.toSorted()) this.#database.exec(readFileSync(join(MIGRATIONS, name), "utf8"));
+    const tables = this.all(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'",
+      [],
+    );
+    this.#tables = tables.map(({ name }) => String(name));
   }
 
   empty(): void {
     if (!this.#isUsed) return;
     this.#isUsed = false;
-    const tables = this.all(
-      "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'",
-      [],
-    );
-    for (const { name } of tables) this.#database.exec(`DELETE FROM ${String(name)}`);
+    for (const name of this.#tables) this.all(`DELETE FROM ${name}`, []);
   }
 
   all(sql: string, values: readonly unknown[]): Record<string, unknown>[] {
@@ -41,13 +43,13 @@ export class Sqlite {
 
   batch(statements: readonly { sql: string; values: readonly unknown[] }[]): Record<string, unknown>[][] {
     this.#isUsed = true;
-    this.#database.exec("BEGIN");
+    this.all("BEGIN", []);
     try {
       const results = statements.map(({ sql, values }) => this.all(sql, values));
-      this.#database.exec("COMMIT");
+      this.all("COMMIT", []);
       return results;
     } catch (error) {
-      this.#database.exec("ROLLBACK");
+      this.all("ROLLBACK", []);
       throw error;
     }
   }
@@ -162,6 +164,14 @@ export class SimDatabase {
   readLines(shard: string): string[] {
     const rows = this.#sqlite.all("SELECT body FROM bundles WHERE shard = ? ORDER BY first", [shard]);
     return rows.flatMap(({ body }) => String(body).split("\n").slice(0, -1));
+  }
+
+  countLines(shard: string): number {
+    const [row] = this.#sqlite.all(
+      "SELECT total(length(body) - length(replace(body, char(10), ''))) AS lines FROM bundles WHERE shard = ?",
+      [shard],
+    );
+    return Number(row?.lines);
   }
 
   readCheckpoints(shard: string): Checkpoint[] {

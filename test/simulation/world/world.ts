@@ -101,7 +101,7 @@ export class World {
     const clock = (): Clock => this.#drawClock();
     const { hasDatabase, copies } = this.#scenario;
     const published = (shard: string): number | null =>
-      hasDatabase ? this.#database.readLines(shard).length : null;
+      hasDatabase ? this.#database.countLines(shard) : null;
     const common = { ...parts, seed, product, base, version, clock, mark };
     this.#hosts = new Hosts({ ...common, around, copies, published });
     this.#around = this.#surround();
@@ -152,9 +152,9 @@ export class World {
   }
 
   #note(row: Datum): void {
-    const full: Row = { at: this.#scheduler.now, ...row };
-    this.#rows.push(full);
-    this.#options.trace?.(`      ${JSON.stringify(full)}`);
+    const at = this.#scheduler.now;
+    this.#rows.push({ ...row, at });
+    this.#options.trace?.(`      ${JSON.stringify({ at, ...row })}`);
   }
 
   #signEvidence(effect: string, attempt: string): string {
