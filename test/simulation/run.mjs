@@ -130,7 +130,10 @@ async function hunt(options) {
         { job: "mutants", names, kept: KEPT, from: options.seed, most: options.histories },
         ({ name, death }) => {
           deaths.set(name, death);
-          const how = death === null ? "LIVES" : `${death.history}, ${death.invariant}: ${death.text}`;
+          const how =
+            death === null
+              ? "LIVES"
+              : `${death.history}, seed ${death.seed}, ${death.invariant}: ${death.text}`;
           process.stdout.write(`${name}: ${how}\n`);
         },
       );

@@ -1,5 +1,5 @@
 /** The safety invariants that clients, origin and storage can show, each a pure function over one history. The text says what is broken. */
-import { rowsOf } from "./history.ts";
+import { rowsOf, type Stored } from "./history.ts";
 import { type Call, isKept, isOfOneWindow, rightsOf, type View, windowOf } from "./view.ts";
 
 export type Invariant = (view: View) => string | null;
@@ -74,13 +74,19 @@ function staleTokensChangeNothing({ keys }: View): string | null {
     for (const { token, before, after, method } of stored) {
       if (token === null || before === null) continue;
       if (token.inc === before.inc && token.n === before.n) continue;
-      const isLapse =
-        before.state === "in-flight" && after?.state === "unknown" && after.effect === before.effect;
-      if (!isLapse && rightsOf(before) !== rightsOf(after))
+      if (!isLapse(before, after) && rightsOf(before) !== rightsOf(after))
         return `${method} with an old token changed ${key}`;
     }
   }
   return null;
+}
+
+/** The end of a lease, or of the object that ran the attempt, is noticed by whoever comes next. */
+function isLapse(before: Stored, after: Stored | null): boolean {
+  if (before.state !== "in-flight" || after?.state !== "unknown" || after.effect !== before.effect)
+    return false;
+  const isOver = before.leaseUntil !== null && before.leaseUntil <= after.t;
+  return after.reason === "object-restarted" || (after.reason === "lease-over" && isOver);
 }
 
 /** I7: a stored answer is given only to a caller who may have it now. */
@@ -274,7 +280,8 @@ function theFutureIsLeftAlone({ history }: View): string | null {
       if (row.isThere) ahead.add(row.key);
       else ahead.delete(row.key);
     }
-    if (row.do === "stored" && ahead.has(row.key))
+    const isOfLater = row.do === "stored" && (row.before?.v ?? 0) > row.reads;
+    if (row.do === "stored" && (isOfLater || ahead.has(row.key)))
       return `${row.key} was written over a record of a later build`;
   }
   return null;

@@ -14,6 +14,58 @@ export const FENCING = [
     ],
   },
   {
+    name: "a report is not fenced",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `  if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
+  switch (record.state) {
+    case "in-flight":
+      return stay(toUnknown(record, reason, t), { kind: "done" });`,
+        to: `  if (record.state === "absent" || token.n < 1) return stay(record, { kind: "fenced" });
+  switch (record.state) {
+    case "in-flight":
+      return stay(toUnknown(record, reason, t), { kind: "done" });`,
+      },
+    ],
+  },
+  {
+    name: "an old probe's answer is believed",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `  if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
+  if (record.state !== "unknown")`,
+        to: `  if (record.state === "absent" || token.n < 1) return stay(record, { kind: "fenced" });
+  if (record.state !== "unknown")`,
+      },
+    ],
+  },
+  {
+    name: "a repeated call runs beside its twin",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "answer.repeated && this.#keeper.running.has(answer.grant.token)",
+        to: "answer.repeated && answer.grant.token.n < 1",
+      },
+    ],
+  },
+  {
+    name: "a grant that comes after its lease still dispatches",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/remote.ts",
+        from: `begun.kind !== "run" || tookMs < begun.grant.leaseMs`,
+        to: `begun.kind !== "run" || tookMs >= 0`,
+      },
+    ],
+  },
+  {
     name: "tokens start again after a purge",
     layer: "key",
     changes: [

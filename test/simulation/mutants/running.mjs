@@ -82,6 +82,56 @@ export const RUNNING = [
     changes: [{ file: "src/origin/dispatch.ts", from: `redirect: "manual"`, to: `redirect: "follow"` }],
   },
   {
+    name: "the origin's host is taken from a field of the request",
+    layer: "origin",
+    changes: [
+      {
+        file: "src/origin/dispatch.ts",
+        from: "response = await send(originUrl(address, request.target), init);",
+        to: `const named = request.headers.find(([name]) => name.toLowerCase() === "x-forwarded-host")?.[1];
+      response = await send(originUrl(address, request.target).replace(/[/][/][^/]*/, (host) => (named === undefined ? host : "//" + named)), init);`,
+      },
+    ],
+  },
+  {
+    name: "a probe's redirect is followed",
+    layer: "origin",
+    changes: [
+      {
+        file: "src/origin/probe.ts",
+        from: `const init = { method, headers, redirect: "manual", cache`,
+        to: `const init = { method, headers, redirect: "follow", cache`,
+      },
+    ],
+  },
+  {
+    name: "a new key is counted after it was granted",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "      if (refused !== null) return refused;\n      const { nonce",
+        to: "      const { nonce",
+      },
+      {
+        file: "src/key/local-claim.ts",
+        from: `      const answer = done.step.answer;`,
+        to: `      const answer = done.step.answer;\n      if (answer.kind === "run" && refused !== null) return refused;`,
+      },
+    ],
+  },
+  {
+    name: "a quota that can't be asked is none",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: `return taken === "unavailable" ? refuseStore() : null;`,
+        to: "return null;",
+      },
+    ],
+  },
+  {
     name: "evidence needs no mac",
     layer: "origin",
     changes: [

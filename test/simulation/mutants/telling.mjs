@@ -75,6 +75,11 @@ export const TELLING = [
     ],
   },
   {
+    name: "an older write to D1 wins over a newer",
+    layer: "ledger",
+    changes: [{ file: "src/ledger/d1.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
+  },
+  {
     name: "how far the database is, is noted before it is there",
     layer: "ledger",
     changes: [
