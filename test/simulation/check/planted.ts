@@ -58,8 +58,9 @@ function called(
   to: number,
   answer: Answered | null,
   mayAsk = true,
+  variant = 0,
 ): [number, Datum][] {
-  const asked: Datum = { do: "call", call, client: "client0", key: "k0", variant: 0, mayAsk };
+  const asked: Datum = { do: "call", call, client: "client0", key: "k0", variant, mayAsk };
   const ended: Datum =
     answer === null ? { do: "silence", call, key: "k0" } : { do: "return", call, key: "k0", answer };
   return [
@@ -198,6 +199,11 @@ export const PLANTED: readonly [invariant: string, what: string, history: Histor
     "I8",
     "the answer to another request",
     historyOf(SOUND.map(([at, row]) => [at, row.do === "arrive" ? { ...row, variant: 7 } : row])),
+  ],
+  [
+    "I8 told",
+    "another request that is told of a twin",
+    more(...called(3, 55, 58, refused("in-flight"), true, 7)),
   ],
   ["I9", "an open record that is gone", more(change(5_000, unknown, null))],
   ["I9", "a settled record that is gone in its quarantine", more(change(30_100, settled(), null))],

@@ -116,6 +116,28 @@ function answersFitTheRequest(view: View): string | null {
   return null;
 }
 
+/** Of what became of a key only those hear who ask for the same. */
+const OF_THE_SAME: ReadonlySet<string> = new Set([
+  "in-flight",
+  "outcome-unknown",
+  "answer-not-kept",
+  "key-expired",
+]);
+
+/** I8: whatever state a key is in, another request under it is told that it is another one. */
+function othersAreToldSo({ keys, arrivals }: View): string | null {
+  for (const { calls, grants } of keys.values()) {
+    for (const { answer, variant, call, windows } of calls) {
+      if (answer === null || windows[0] !== windows[1] || !OF_THE_SAME.has(answer.slug)) continue;
+      const inWindow = grants.filter(({ window }) => window === windows[0]);
+      const asked = inWindow.flatMap(({ effect }) => arrivals.get(effect) ?? []);
+      if (asked.length > 0 && !asked.some((arrival) => arrival.variant === variant))
+        return `call ${call} asked for something else and was told ${answer.slug}`;
+    }
+  }
+  return null;
+}
+
 /** I9: a record leaves storage only when its window and quarantine are over, never while its outcome is open. */
 function recordsLeaveLast({ keys }: View): string | null {
   for (const { stored, key } of keys.values()) {
@@ -298,6 +320,7 @@ export const SAFETY = {
   I3: staleTokensChangeNothing,
   I7: answersNeedRights,
   I8: answersFitTheRequest,
+  "I8 told": othersAreToldSo,
   I9: recordsLeaveLast,
   "I9 window": windowsHold,
   "I14 lease": leasesEnd,

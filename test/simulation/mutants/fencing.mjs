@@ -66,6 +66,46 @@ export const FENCING = [
     ],
   },
   {
+    name: "a lease's length is another machine's time",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: `return { kind: "run", grant: answer.grant };`,
+        to: `return { kind: "run", grant: this.#terms.executor === "object" ? answer.grant : { ...answer.grant, leaseMs: answer.grant.leaseMs + Date.now(), executionMs: answer.grant.executionMs + Date.now() } };`,
+      },
+      {
+        file: "src/key/remote.ts",
+        from: "    const begun = called.result;",
+        to: `    const begun = called.result;
+    if (begun.kind === "run") begun.grant = { ...begun.grant, leaseMs: begun.grant.leaseMs - Date.now(), executionMs: begun.grant.executionMs - Date.now() };`,
+      },
+    ],
+  },
+  {
+    name: "who has waited for a twin speaks for it",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "for (let hasAsked = false; ; ) {",
+        to: "for (let hasAsked = false, hasWaited = false; ; ) {",
+      },
+      {
+        file: "src/key/local-claim.ts",
+        from: "      const { nonce, fp, authorized, owner, route } = operation;",
+        to: `      const { fp, authorized, owner, route } = operation;
+      const met = this.#keeper.store.load();
+      const nonce = hasWaited && met.kind === "readable" && met.record.state !== "absent" ? met.record.nonce : operation.nonce;`,
+      },
+      {
+        file: "src/key/local-claim.ts",
+        from: "      await this.#keeper.waiters.wait(left);",
+        to: "      await this.#keeper.waiters.wait(left);\n      hasWaited = true;",
+      },
+    ],
+  },
+  {
     name: "tokens start again after a purge",
     layer: "key",
     changes: [
@@ -161,6 +201,11 @@ export const OVERSEEING = [
         to: "",
       },
     ],
+  },
+  {
+    name: "a reconciliation takes the lease of another",
+    layer: "ledger",
+    changes: [{ file: "src/ledger/d1-lease.ts", from: "WHERE until <= ?5`;", to: "WHERE ?5 > 0`;" }],
   },
   {
     name: "a reconciliation that has lost its lease goes on writing",

@@ -105,33 +105,6 @@ export const RUNNING = [
     ],
   },
   {
-    name: "a new key is counted after it was granted",
-    layer: "key",
-    changes: [
-      {
-        file: "src/key/local-claim.ts",
-        from: "      if (refused !== null) return refused;\n      const { nonce",
-        to: "      const { nonce",
-      },
-      {
-        file: "src/key/local-claim.ts",
-        from: `      const answer = done.step.answer;`,
-        to: `      const answer = done.step.answer;\n      if (answer.kind === "run" && refused !== null) return refused;`,
-      },
-    ],
-  },
-  {
-    name: "a quota that can't be asked is none",
-    layer: "key",
-    changes: [
-      {
-        file: "src/key/local-claim.ts",
-        from: `return taken === "unavailable" ? refuseStore() : null;`,
-        to: "return null;",
-      },
-    ],
-  },
-  {
     name: "evidence needs no mac",
     layer: "origin",
     changes: [

@@ -13,6 +13,9 @@ export type ForgeryParts = {
   mark: (name: string) => void;
 };
 
+/** More entries than a key has, so that none that comes meanwhile can close it. */
+const GAP = 1_000;
+
 type Told = { text: string; operation: string };
 
 export function forgeDelivery(shard: Host, { random, keys, mark }: ForgeryParts): void {
@@ -32,7 +35,7 @@ export function forgeDelivery(shard: Host, { random, keys, mark }: ForgeryParts)
   if (stream === undefined) return;
   const how = isFork ? "fork" : last && random.chance(0.5) ? "again" : "gap";
   mark(`forged delivery: ${how}`);
-  const seq = stream.seq + { again: 0, gap: 2, fork: 1 }[how];
+  const seq = stream.seq + { again: 0, gap: GAP, fork: 1 }[how];
   const changes = how === "again" ? {} : { prev: "f".repeat(64) };
   const delivery = deliveryOf(stream, seq, last?.text ?? "{}", changes);
   shard.call("append", [place, delivery], () => undefined);
