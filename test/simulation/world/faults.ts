@@ -8,9 +8,9 @@ import type { Random } from "./random.ts";
 const MOST = {
   "rpc request lost": 0.15,
   "rpc reply lost": 0.15,
-  "rpc line lost": 0.1,
+  "rpc line lost": 0.15,
   "rpc slow": 0.1,
-  "rpc very slow": 0.04,
+  "rpc very slow": 0.06,
   "rpc overloaded": 0.04,
   "client request lost": 0.1,
   "client reply lost": 0.2,

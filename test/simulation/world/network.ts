@@ -12,7 +12,7 @@ const HOP_MS_MAX = 30;
 const SLOW_MS_MAX = 20_000;
 /** Longer than any lease, shorter than what a client waits for at the end of a run. */
 const VERY_SLOW_MS_MAX = 150_000;
-const LINE_BREAKS_MS_MAX = 3_000;
+const LINE_BREAKS_MS_MAX = 600;
 const HOPS_MAX = 3;
 
 /** All that the origin is there for; at any other address nobody answers. */
