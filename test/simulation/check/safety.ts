@@ -1,5 +1,5 @@
 /** The safety invariants that clients, origin and storage can show, each a pure function over one history. The text says what is broken. */
-import { rowsOf, type Stored } from "./history.ts";
+import { type Rules, rowsOf, type Stored } from "./history.ts";
 import { type Call, isKept, isOfOneWindow, rightsOf, type View, windowOf } from "./view.ts";
 
 export type Invariant = (view: View) => string | null;
@@ -179,10 +179,13 @@ function windowsHold({ keys, history }: View): string | null {
 function leasesEnd({ keys }: View): string | null {
   for (const { stored, key, grants } of keys.values()) {
     const limits = new Map<string, number>();
+    // A life keeps the rules that it began under.
+    const rulesOf = new Map<string, Rules>();
     for (const { before, after, t } of stored) {
       if (after === null || after.leaseUntil === null) continue;
-      const rules = grants.find(({ effect }) => effect === after.effect)?.rules;
+      const rules = rulesOf.get(after.inc) ?? grants.find(({ effect }) => effect === after.effect)?.rules;
       if (rules === undefined) continue;
+      rulesOf.set(after.inc, rules);
       // A record's own time may be ahead of a clock that has gone back.
       if (after.effect !== before?.effect)
         limits.set(after.effect, Math.max(t, after.t) + rules.executionMsMax);

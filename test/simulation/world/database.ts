@@ -24,21 +24,23 @@ const MIGRATIONS = join(import.meta.dirname, "../../../src/ledger/migrations");
 export class Sqlite {
   readonly #database = new DatabaseSync(":memory:");
   readonly #prepared = new Map<string, StatementSync>();
+  readonly #tables: readonly string[];
   #isUsed = false;
 
   constructor() {
     const names = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql"));
     for (const name of names.toSorted()) this.#database.exec(readFileSync(join(MIGRATIONS, name), "utf8"));
+    const tables = this.all(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'",
+      [],
+    );
+    this.#tables = tables.map(({ name }) => String(name));
   }
 
   empty(): void {
     if (!this.#isUsed) return;
     this.#isUsed = false;
-    const tables = this.all(
-      "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'",
-      [],
-    );
-    for (const { name } of tables) this.#database.exec(`DELETE FROM ${String(name)}`);
+    for (const name of this.#tables) this.all(`DELETE FROM ${name}`, []);
   }
 
   all(sql: string, values: readonly unknown[]): Record<string, unknown>[] {
@@ -52,13 +54,13 @@ export class Sqlite {
 
   batch(statements: readonly { sql: string; values: readonly unknown[] }[]): Record<string, unknown>[][] {
     this.#isUsed = true;
-    this.#database.exec("BEGIN");
+    this.all("BEGIN", []);
     try {
       const results = statements.map(({ sql, values }) => this.all(sql, values));
-      this.#database.exec("COMMIT");
+      this.all("COMMIT", []);
       return results;
     } catch (error) {
-      this.#database.exec("ROLLBACK");
+      this.all("ROLLBACK", []);
       throw error;
     }
   }
@@ -203,8 +205,12 @@ export class SimDatabase {
 
   /** Index behind the last line of a shard. */
   readEnd(shard: string): number {
-    const { first, texts } = this.readLines(shard);
-    return first + texts.length;
+    const [row] = this.#sqlite.all(
+      `SELECT max(coalesce((SELECT max(first + count) FROM bundles WHERE shard = ?1), 0),
+         coalesce((SELECT max(until) FROM prunes WHERE shard = ?1), 0)) AS last`,
+      [shard],
+    );
+    return Number(row?.last);
   }
 
   readPrunes(): Pruned[] {

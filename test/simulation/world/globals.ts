@@ -58,7 +58,8 @@ function wait(ms: number, how: { signal?: AbortSignal } = {}): Promise<void> {
 }
 
 function fill(bytes: Uint8Array): Uint8Array {
-  for (let i = 0; i < bytes.length; i++) bytes[i] = underWay().random.bits() & 255;
+  const { random } = underWay();
+  for (let i = 0; i < bytes.length; i++) bytes[i] = random.bits() & 255;
   return bytes;
 }
 

@@ -40,6 +40,35 @@ export type NetworkParts = {
 /** What may be wrong with all of a namespace. */
 export type Trouble = { hangs: () => boolean; fails: () => boolean };
 
+/** Calls a method of the object of a name. */
+type Line = (name: string, method: string, given: unknown[]) => Promise<unknown>;
+type StubClass = new (name: string, line: Line) => object;
+
+/** One class of stubs for each list of methods: made anew for every run it would cost more than the calls. */
+const stubs = new Map<readonly string[], StubClass>();
+
+function stubOf(methods: readonly string[]): StubClass {
+  const known = stubs.get(methods);
+  if (known !== undefined) return known;
+  class Stub {
+    readonly name: string;
+    readonly line: Line;
+
+    constructor(name: string, line: Line) {
+      this.name = name;
+      this.line = line;
+    }
+  }
+  for (const method of methods) {
+    const value = function (this: Stub, ...given: unknown[]) {
+      return this.line(this.name, method, given);
+    };
+    Object.defineProperty(Stub.prototype, method, { value });
+  }
+  stubs.set(methods, Stub);
+  return Stub;
+}
+
 export class Network {
   readonly #parts: NetworkParts;
 
@@ -55,15 +84,9 @@ export class Network {
 
   /** A namespace of objects, as a binding is. */
   namespace(methods: readonly string[], find: (name: string) => Host, trouble: Trouble): unknown {
-    const stub: Record<string, unknown> = {};
-    for (const method of methods) {
-      stub[method] = function (this: { name: string }, ...given: unknown[]) {
-        return call(this.name, method, given);
-      };
-    }
-    const call = (name: string, method: string, given: unknown[]) =>
-      this.#call(find, name, method, given, trouble);
-    return { getByName: (name: string) => Object.assign(Object.create(stub), { name }) };
+    const Stub = stubOf(methods);
+    const call: Line = (name, method, given) => this.#call(find, name, method, given, trouble);
+    return { getByName: (name: string) => new Stub(name, call) };
   }
 
   #call(
