@@ -3,17 +3,14 @@ import { type BadEntry, readReport } from "../core/effect/read-report.ts";
 import { REPORT_BYTES_MAX, RETRY_STORE_S } from "../core/limits.ts";
 import type { KeyPort, Telling } from "../core/ports.ts";
 import { type Problem, problem } from "../core/problem.ts";
-import { discard, readRequestBody } from "./admission/body.ts";
+import { readRequestBody } from "./admission/body.ts";
 import type { Gateway } from "./gateway.ts";
 import { replyProblem } from "./reply.ts";
 
 export async function answerEffects(request: Request, gateway: Gateway, keys: KeyPort): Promise<Response> {
   const refuse = (refusal: Problem): Response => replyProblem(refusal, gateway.prefix, null);
   const attempt = await gateway.keyring.readEffectToken(tokenOf(request.headers), Date.now());
-  if (attempt === null) {
-    await discard(request.body);
-    return refuse(problem("effect-token-refused"));
-  }
+  if (attempt === null) return refuse(problem("effect-token-refused"));
   const read = await readRequestBody(request, REPORT_BYTES_MAX);
   if (read.kind === "too-large") return refuse(problem("effects-too-large"));
   if (read.kind === "incomplete") return refuse(problem("request-incomplete"));

@@ -3,7 +3,7 @@ import type { Entry } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
 import type { KeyRecord } from "../../src/core/record.ts";
 import { type Row, type Step, splitByLife } from "../model/history.ts";
-import { INVARIANTS } from "../model/invariants.ts";
+import { INVARIANTS, isKnownCommitted } from "../model/invariants.ts";
 import { predict } from "../model/reference.ts";
 import { describeAnswer } from "../model/words.ts";
 import { adoptTime, compare, Violation } from "../model/world.ts";
@@ -134,6 +134,7 @@ function unheardIn(row: Row, attempts: readonly Granted[], tells: (place: number
   const { event, answer, before, after, next, expected } = row;
   if (event.do !== "settle" || answer.kind !== "fenced" || after.state === "absent") return -1;
   if (next.life === null || (expected.life !== null && isFinished(row))) return -1;
+  if (isKnownCommitted(before, event.token)) return -1;
   const place = attempts.findIndex(({ effect }) => effect === event.effect);
   const last = before.state === "absent" ? undefined : before.outbox.at(-1)?.entries.at(-1);
   const isLast = last !== undefined && saidIn(last) === event.effect;

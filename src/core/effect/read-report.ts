@@ -1,7 +1,8 @@
 /** A report of effects, as an origin sends it: bytes in, its entries or the first that is wrong out. */
 import { decodeUtf8 } from "../bytes.ts";
+import { type JsonReading, readStrictJson } from "../fingerprint/json.ts";
 import { REPORTED_OF_ATTEMPT_MAX } from "../limits.ts";
-import { type ReportField, readEntry, type Told } from "./report.ts";
+import { type ReadEntry, type ReportField, readEntry, refuseTwice, type Told } from "./report.ts";
 
 /** `index`: of the entry that is wrong, from 0. */
 export type BadEntry = { index: number; field: ReportField };
@@ -11,25 +12,27 @@ export type Report = { kind: "report"; entries: readonly Told[] } | ({ kind: "re
 /** A text that is one JSON value is one entry; any other is read line by line, without the lines that are blank. At least one, and all of them or none. */
 export function readReport(bytes: Uint8Array): Report {
   const text = decodeUtf8(bytes) ?? "";
-  const whole = parse(text);
-  const given = whole === undefined ? text.split("\n").filter((line) => line.trim() !== "") : [];
-  const values = whole === undefined ? given.map(parse) : [whole];
-  if (values.length === 0) return { kind: "refused", index: 0, field: "entry" };
+  const whole = readStrictJson(text);
+  const lines = whole.kind === "illegible" ? text.split("\n").filter((line) => line.trim() !== "") : [];
+  const readings = whole.kind === "illegible" ? lines.map(readStrictJson) : [whole];
+  if (readings.length === 0) return { kind: "refused", index: 0, field: "entry" };
   const entries: Told[] = [];
-  for (const [index, value] of values.entries()) {
+  for (const [index, reading] of readings.entries()) {
     if (index === REPORTED_OF_ATTEMPT_MAX) return { kind: "refused", index, field: "report" };
-    const entry = readEntry(value);
+    const entry = readReading(reading);
     if (entry.kind === "refused") return { ...entry, index };
     entries.push(entry.told);
   }
   return { kind: "report", entries };
 }
 
-/** Undefined: it is not JSON. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+function readReading(reading: JsonReading): ReadEntry {
+  switch (reading.kind) {
+    case "json":
+      return readEntry(reading.value);
+    case "twice":
+      return refuseTwice(reading.path);
+    case "illegible":
+      return { kind: "refused", field: "entry" };
   }
 }
