@@ -225,11 +225,14 @@ describe("header pairs", () => {
     hold(
       fc.property(pairs, (given) => {
         const first = pairsForClient(given);
-        const kept = pairsToKeep(given, { cookies: false });
+        const kept = pairsToKeep(first, { cookies: false });
         expect(pairsForClient(first)).toEqual(first);
-        expect(kept.every(([name, value]) => first.some((one) => one[1] === value) || name === "")).toBe(
-          true,
-        );
+        const isSame = (name: string, other: string) =>
+          name === other ||
+          (/^x-request-id$/i.test(other) && /^idempotency-original-request-id$/i.test(name));
+        for (const [name, value] of kept)
+          expect(first.some((one) => isSame(name, one[0]) && one[1] === value)).toBe(true);
+        expect(pairsToKeep(kept, { cookies: false })).toEqual(kept);
         expect(
           kept.some(([name]) =>
             /^(set-cookie|www-authenticate|date|connection|te|upgrade|x-request-id)$/i.test(name),
