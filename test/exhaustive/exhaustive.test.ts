@@ -28,10 +28,13 @@ const MIXED = [
   find("retry, observe, object then worker"),
 ];
 /** More than any case with two attempts has. */
-const STATES_MAX = 20_000;
+const STATES_MAX = 50_000;
+
+/** Where both attempts run alike is a part of the long form. */
+const UNLIKE = CASES.filter(({ name }) => /object then worker|worker then object/.test(name));
 
 describe("two clients and two attempts, to the last state", () => {
-  it.each(CASES)("break nothing: $name", (about) => {
+  it.each(UNLIKE)("break nothing: $name", (about) => {
     const found = searchReduced(searchFor(step, about, 2), STATES_MAX, IGNORE);
     expect(found).toMatchObject({ kind: "sound", complete: true });
   });

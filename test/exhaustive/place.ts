@@ -49,7 +49,7 @@ export type Outside = { doings: readonly Doing[]; behind: 0 | 1 };
 export type Place = { key: Key; outside: Outside };
 
 /** Durations in steps of the clock: each short enough to be over within the search, and no two rules end at the same step by chance. */
-export const UNIT = { lease: 2, execution: 3, delay: 2, window: 2, quarantine: 2 } as const;
+export const UNIT = { lease: 2, execution: 3, delay: 2, window: 2, quarantine: 2, back: 1 } as const;
 
 export const BEGINNING: Place = {
   key: { record: ABSENT, reference: NOTHING, told: [], given: null, attempts: [], now: 1_000_000_000_000 },

@@ -2,7 +2,7 @@
 import type { Entry } from "../../../src/core/entry.ts";
 import type { KeyRecord, LiveRecord, Outbox } from "../../../src/core/record.ts";
 import { describeAnswer } from "../../model/words.ts";
-import type { Case, Doing, Key, Place } from "../place.ts";
+import { type Case, type Doing, type Key, type Place, UNIT } from "../place.ts";
 
 /** No rule looks further back than this. */
 const PAST_MAX = 6;
@@ -37,7 +37,7 @@ function nameDoing(doing: Doing, probe: Case["probe"]): string {
 function nameRecord(record: KeyRecord, now: number): string {
   if (record.state === "absent") return "";
   const { inc, n, nonce, effect, fp, terms, t, outbox } = record;
-  const life = `${inc},${n},${nonce},${effect},${fp},${terms.executor},${terms.windowMs},${t > now ? t - now : ""}`;
+  const life = `${inc},${n},${nonce},${effect},${fp},${terms.executor},${terms.windowMs},${Math.max(t - now, -UNIT.back)}`;
   return `${life},${nameState(record, now)},${nameOutbox(outbox)}`;
 }
 

@@ -5,7 +5,7 @@ import { Healer } from "../heal.ts";
 import { happen } from "../judge.ts";
 import { listMessages } from "../messages.ts";
 import { change, follow, judgeEffects, listDeeds, pass } from "../outside.ts";
-import { BEGINNING, type Place } from "../place.ts";
+import { BEGINNING, type Place, UNIT } from "../place.ts";
 import type { Found, Search } from "../search.ts";
 import { nameAlone, nameOf } from "./names.ts";
 
@@ -94,7 +94,7 @@ function moveLister(search: Search, watch: Watch): (place: Place) => Move[] {
     if (outside.behind === 0)
       moves.push({
         name: "the object's clock steps back",
-        go: () => ({ key: { ...key, now: key.now - 1 }, outside: { ...outside, behind: 1 } }),
+        go: () => ({ key: { ...key, now: key.now - UNIT.back }, outside: { ...outside, behind: 1 } }),
       });
     return moves;
   };

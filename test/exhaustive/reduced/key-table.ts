@@ -3,7 +3,7 @@
 import type { Watch } from "../describe.ts";
 import { type Facts, happen } from "../judge.ts";
 import { listMessages, type Message } from "../messages.ts";
-import { BEGINNING, currentOf, type Key } from "../place.ts";
+import { BEGINNING, currentOf, type Key, UNIT } from "../place.ts";
 import type { Search } from "../search.ts";
 import { HAPPENED, nameKey } from "./names.ts";
 
@@ -77,7 +77,7 @@ export class KeyTable {
     if (key === undefined || next === undefined || means === undefined) throw new Error(`no key ${id}`);
     const message = this.messages[column];
     if (message === undefined) {
-      const now = key.now + (column === this.messages.length ? 1 : -1);
+      const now = key.now + (column === this.messages.length ? 1 : -UNIT.back);
       next[column] = this.add({ ...key, now });
       return next[column];
     }

@@ -17,8 +17,9 @@ export function nameKey(key: Key, about: Case): string {
   const { record, now, given, attempts } = key;
   const windows = attempts.map(({ window }) => window).join("");
   if (record.state === "absent") return windows;
-  const ahead = Math.max(0, record.t - now);
-  const rest = `${nameState(record, now + ahead, about)},${nameOutbox(record)}`;
+  // The clock may step back yet: it finds the record's time where it is, and what is over by less than a step is to come again.
+  const ahead = Math.max(-UNIT.back, record.t - now);
+  const rest = `${nameState(record, Math.max(record.t, now), about)},${nameOutbox(record)}`;
   return `${windows}:${currentOf(key)},${record.fp},${record.terms.windowMs},${ahead},${given === null ? "" : "given"},${rest}`;
 }
 
@@ -26,8 +27,8 @@ function nameState(record: LiveRecord, t: number, { probe }: Case): string {
   switch (record.state) {
     case "in-flight": {
       const left = record.leaseUntil - t;
-      // A lease that is over ends with the next event, whatever that is, and its end is all that is left of it.
-      if (left <= 0) return `over ${sinceOf(-left, probe)},${record.terms.executor}`;
+      // A lease that is over ends with the next event, whatever that is, and its end is all that is left of it; unless the clock steps back.
+      if (left <= -UNIT.back) return `over ${sinceOf(-left, probe)},${record.terms.executor}`;
       return `i${left},${record.executionUntil - t},${record.nonce},${record.terms.executor}`;
     }
     case "unknown":
@@ -41,11 +42,11 @@ function nameState(record: LiveRecord, t: number, { probe }: Case): string {
 
 /** The origin's delay is the only time that counts from here, and only where a probe is believed that has merely seen nothing. */
 function sinceOf(ago: number, probe: Case["probe"]): number {
-  return probe === "observe" ? Math.min(ago, UNIT.delay) : 0;
+  return probe === "observe" ? Math.min(ago, UNIT.delay + UNIT.back) : 0;
 }
 
 function untilPurge(record: LiveRecord, t: number): number {
-  return Math.max(0, (purgeAt(record) ?? 0) - t);
+  return Math.max(-UNIT.back, (purgeAt(record) ?? 0) - t);
 }
 
 function nameProposal(proposal: Proposal): string {
@@ -54,18 +55,24 @@ function nameProposal(proposal: Proposal): string {
   return `${operators.join("+")}:${"word" in outcome ? outcome.word : "none"}`;
 }
 
-/** Rules ask whether anything is undelivered, whether that may wait for ever, and whether a remark repeats the stream's last entry. */
+/**
+ * Rules ask whether anything is undelivered, whether that may wait for ever, and whether a remark repeats the stream's last entry. The ledger
+ * may take all of a stream, or all but the last.
+ */
 function nameOutbox({ inc, outbox }: LiveRecord): string {
   const waiting = outbox.filter(({ entries }) => entries.length > 0);
-  const earlier = waiting.filter((stream) => stream.inc !== inc).length;
+  const counts = waiting.map(
+    (stream) => `${stream.inc === inc ? "own" : ""}${Math.min(stream.entries.length, 2)}`,
+  );
   const canWait = waiting.every(({ entries }) => entries.every(({ type }) => type === "observed"));
   const last = waiting.find((stream) => stream.inc === inc)?.entries.at(-1);
-  return `${earlier}${canWait ? "" : "!"}${last === undefined ? "" : nameLast(last)}`;
+  return `${counts.join("+")}${canWait ? "" : "!"}${last === undefined ? "" : nameLast(last)}`;
 }
 
 const lastNames = new WeakMap<Entry, string>();
 
 function nameLast(entry: Entry): string {
+  if (entry.type === "observed") return "o";
   if (entry.type !== "late" && entry.type !== "contradiction") return "*";
   const known = lastNames.get(entry);
   if (known !== undefined) return known;
