@@ -286,7 +286,7 @@ const PROBLEMS: readonly [slug: string, status: number, mark: string, isTimed: b
   ["outcome-unknown", 502, "unknown", false],
   ["outcome-unknown", 504, "unknown", false],
   ["store-unavailable", 503, "refused", true],
-  ["claim-lost", 503, "refused", true],
+  ["claim-lost", 503, "unknown", true],
 ];
 
 function isExpected(told: Told): boolean {

@@ -53,7 +53,7 @@ export type Fact =
   | { kind: "killed"; kill: number; point: Point; executor: Executor; crashRule: CrashRule; hit: boolean }
   /** A new gateway is about to serve on the same store: from the kill to here there was none. */
   | { kind: "started"; kill: number }
-  /** For the end of a run the gateway is killed once more, aimed at nothing, and started: noted before the one and behind the other. */
+  /** The gateway is killed, aimed at nothing, and started, with another build or for the end of a run: noted before the one and behind the other. */
   | { kind: "restarting" }
   | { kind: "restarted" }
   /** The key's object, or at a place of the ledger's its shards, is about to be broken where it stands. `hit`: it stood at this point. */
@@ -62,8 +62,8 @@ export type Fact =
   | { kind: "swapped"; to: Version }
   /** What a later build has stored in one object's file, once this one has run on it. */
   | { kind: "left"; file: string; isSame: boolean }
-  /** The gateway was stopped for a while, and went on. */
-  | { kind: "paused"; ms: number }
+  /** The gateway was stopped for a while, and went on. `hit`: attempts stood at this point. */
+  | { kind: "paused"; ms: number; point: Point; hit: boolean }
   /** `GET /operations/{id}`. State null: none was given. `toTell`: entries that the key has told so far, or has still to tell. */
   | { kind: "looked"; key: string; state: string | null; effects: readonly string[]; toTell: number }
   /** Verdict of `oncegate verify`, with the pin of the time before: "sound", or what is wrong. Sizes of the shards. */

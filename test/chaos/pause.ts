@@ -1,17 +1,17 @@
 /**
- * The gateway is stopped while attempts are at the origin, for longer than their leases and any short window, and goes on. The origin
- * goes on meanwhile: its answers come while nobody reads them.
+ * The gateway is stopped where attempts stand, at the origin or between two durable writes, for longer than their leases and any short window,
+ * and goes on. Whatever they wait for goes on meanwhile: the origin's answers come while nobody reads them.
  */
-import type { Call } from "./caller.ts";
-import type { CrashRule, Executor, Fact, Operation } from "./history.ts";
-import type { Release, Stop } from "./origin-script.ts";
+import { DRIVES, type Scene } from "./drive.ts";
+import type { Build } from "./gateway.ts";
+import type { CrashRule, Executor, Operation } from "./history.ts";
+import type { Release } from "./origin-script.ts";
 import { WINDOW_KEY } from "./pause-rules.ts";
-import type { Point } from "./points.ts";
+import { POINTS, type Point } from "./points.ts";
 import type { ChaosStage } from "./stage.ts";
 
 /** The longest lease of these routes is 8 s; the window that some of them have is 1 s. */
 const PAUSE_MS = 9_000;
-const ARRIVAL_MS_MAX = 5_000;
 
 const EXECUTORS: readonly Executor[] = ["object", "worker"];
 
@@ -22,41 +22,63 @@ const KINDS: readonly { crashRule: CrashRule; isBrief: boolean }[] = [
   { crashRule: "hold", isBrief: true },
 ];
 
-/** Where attempts stand when the gateway stops, and how the origin goes on with them; `sign`: the fact that says that they are there. */
-type Stand = { point: Point; stop: Stop; sign: Fact["kind"]; release: Release };
+/** Where attempts stand when the gateway stops, and how the origin goes on with those that stand there. */
+type Stand = { point: Point; release: Release };
 
-const EFFECT_DONE: Stand = { point: "effect-done", stop: "executed", sign: "executed", release: "answer" };
+const EFFECT_DONE: Stand = { point: "effect-done", release: "answer" };
 const STANDS: readonly Stand[] = [
   EFFECT_DONE,
-  { point: "answer-begun", stop: "half", sign: "replied", release: "answer" },
-  { point: "on-the-wire", stop: "arrived", sign: "arrived", release: "execute" },
-  { point: "on-the-wire", stop: "arrived", sign: "arrived", release: "drop" },
+  { point: "granted", release: "answer" },
+  { point: "answer-begun", release: "answer" },
+  { point: "answer-read", release: "answer" },
+  { point: "on-the-wire", release: "execute" },
+  { point: "settled", release: "answer" },
+  { point: "on-the-wire", release: "drop" },
+  { point: "probe-heard", release: "answer" },
 ];
 
-/** `pause` counts from 1: the stands take turns. */
-export async function pauseOnce(stage: ChaosStage, pause: number): Promise<void> {
-  const { recorder, caller, origin, gateway } = stage;
-  const stand = STANDS[(pause - 1) % STANDS.length] ?? EFFECT_DONE;
+/** `pause` counts from 1: the stands take turns. `build` runs, or is what may run on the store where the gateway itself has to stand still. */
+export async function pauseOnce(
+  stage: ChaosStage,
+  pause: number,
+  build: Exclude<Build, "product">,
+): Promise<void> {
+  const { recorder, caller, origin, control, gateway } = stage;
+  const { point, release } = STANDS[(pause - 1) % STANDS.length] ?? EFFECT_DONE;
+  if (POINTS[point].build === "gated") await restartFor(stage, point, build);
   const windows = EXECUTORS.map((executor) => makeWindow(pause, executor));
   await Promise.all(windows.map((operation) => fillWindow(stage, operation)));
-  const operations = makeOperations(pause, stand);
+  const operations = makeOperations(pause, point);
   recorder.add(operations);
-  for (const { key } of operations) origin.stop(key, stand.stop);
-  const calls = operations.map((operation): Call => caller.begin(operation, "first"));
-  await recorder.waitForAll(stand.sign, operations, ARRIVAL_MS_MAX);
+  const scene: Scene = { point, operations, delayMs: 0, origin, control, caller, recorder, calls: [] };
+  const hit = await DRIVES[point](scene);
   const paused = gateway.pause(PAUSE_MS);
-  origin.release(stand.release);
+  origin.release(release);
+  control.release();
   await paused;
-  recorder.note({ kind: "paused", ms: PAUSE_MS });
+  recorder.note({ kind: "paused", ms: PAUSE_MS, point, hit });
   await Promise.all(windows.map((operation) => caller.call(operation, "retry")));
-  await Promise.all(calls.map(({ told }) => told));
+  await Promise.all(scene.calls);
   const again = operations.filter(({ isBrief }) => !isBrief);
   await Promise.all(again.map((operation) => caller.call(operation, "retry")));
 }
 
-function makeOperations(pause: number, { point }: Stand): Operation[] {
+/** Nobody is calling. */
+async function restartFor(stage: ChaosStage, point: Point, build: Build): Promise<void> {
+  const { recorder, caller, control, gateway } = stage;
+  recorder.note({ kind: "restarting" });
+  await gateway.kill();
+  control.arm([point]);
+  await gateway.start(build);
+  recorder.note({ kind: "restarted" });
+  caller.connectTo(gateway.port);
+}
+
+function makeOperations(pause: number, point: Point): Operation[] {
+  const rules: readonly CrashRule[] = POINTS[point].rules;
+  const kinds = KINDS.filter(({ crashRule }) => rules.includes(crashRule));
   return EXECUTORS.flatMap((executor) =>
-    KINDS.map((kind, n): Operation => {
+    kinds.map((kind, n): Operation => {
       const key = `paused-${pause}-${executor}-${n}`;
       return { ...kind, key, executor, point, kill: 0 };
     }),

@@ -4,7 +4,7 @@ import { WINDOW_KEY } from "./pause-rules.ts";
 
 const KEY = `${WINDOW_KEY}1-object`;
 
-const paused: Fact = { kind: "paused", ms: 9_000 };
+const paused: Fact = { kind: "paused", ms: 9_000, point: "effect-done", hit: true };
 const called = (call: number, use: Use = "first"): Fact => ({ kind: "called", key: KEY, call, use });
 const told = (call: number, mark: string, digest: string, status = 201): Fact => ({
   kind: "told",

@@ -115,6 +115,13 @@ export const GOOD: readonly [name: string, history: History][] = [
   ["a second attempt at an origin that drops repeats", describe([...lostThere, ...ranThere], "retry")],
   ["a lease that had to end first", describe([...lost, called(9, "retry"), tell(9, inFlight), ...held])],
   [
+    "a caller whose attempt was closed by the origin's word before it could say anything",
+    describe([
+      ...[called(1, "first"), arrived(), executed(), replied()],
+      ...[tell(1, refusal(503, "unknown", "claim-lost", 2)), ...replay, ...ending],
+    ]),
+  ],
+  [
     "a loss the first caller heard of",
     describe([...lost.slice(0, 3), tell(1, { ...unknown, status: 502 }), killed, ...held]),
   ],

@@ -55,6 +55,7 @@ export function describeRun(run: ChaosRun): string {
     `ledger: ${selectFacts(facts, "entered").length} entries, verified ${checks.length} times, ` +
       `${selectFacts(facts, "shown").length} checkpoints shown`,
     describeProbes(facts),
+    describePauses(facts),
     `kills by bucket: ${describeBuckets(run)}`,
     "",
     ...describeTable(run),
@@ -80,6 +81,11 @@ function describeProbes(facts: readonly Fact[]): string {
     `probes: ${selectFacts(facts, "probed").length} answers of the origin closed ${times.length} unknown outcomes, ` +
     `half of them within ${at(0.5)} s, 95 of 100 within ${at(0.95)} s, all within ${at(1)} s`
   );
+}
+
+function describePauses(facts: readonly Fact[]): string {
+  const pauses = selectFacts(facts, "paused");
+  return `paused at: ${pauses.map(({ point, hit }) => `${point}${hit ? "" : " (missed)"}`).join(", ")}`;
 }
 
 function describeBuckets(run: ChaosRun): string {

@@ -117,8 +117,9 @@ function runLane(shared: Shared, pauses: readonly number[]): Promise<LaneRun> {
     const lane = new Lane(stage, { ...shared, watch });
     const build = await lane.run();
     const killingMs = performance.now() - beganAt;
-    for (const pause of pauses) await pauseOnce(stage, pause);
-    await closeAll(stage, watch, build === "later" ? "later" : "gated");
+    const wrapped = build === "later" ? "later" : "gated";
+    for (const pause of pauses) await pauseOnce(stage, pause, wrapped);
+    await closeAll(stage, watch, wrapped);
     await gateway.kill();
     const violations = [...checkHistory(history), ...(await findDamage(store))];
     if (violations.length === 0) await rm(dirname(store), { recursive: true, force: true });

@@ -13,7 +13,7 @@ const USAGE = `npm run chaos -- [options]
   --executor WHICH   object, worker or both (both)
   --point NAME       only kills of this point (all of them)
   --lanes N          gateways that are killed at the same time, each on a store of its own, 1 to 8 (2)
-  --pauses N         times that the gateway is stopped for longer than a lease, 0 to 50 (4)
+  --pauses N         times that the gateway is stopped for longer than a lease, 0 to 50 (8)
   --verbose          a line for every kill
   --soak SECONDS     instead of all that: load, and what is left of it; 10 to 86400
   --leak             with --soak, of a Worker that keeps something of every request: has to fail`;
@@ -33,7 +33,7 @@ function readOptions(args) {
       executor: { type: "string", default: "both" },
       point: { type: "string" },
       lanes: { type: "string", default: "2" },
-      pauses: { type: "string", default: "4" },
+      pauses: { type: "string", default: "8" },
       soak: { type: "string" },
       leak: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
