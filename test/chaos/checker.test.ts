@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { BREAK_POINTS, planBreak } from "./breaks.ts";
 import { checkKeys, RULE_NAMES } from "./checker.ts";
 import { checkLater, LATER_RULE_NAMES } from "./later-rules.ts";
 import { checkLedger, LEDGER_RULE_NAMES } from "./ledger-rules.ts";
@@ -11,7 +12,7 @@ import { BAD_LATER, BAD_RUNS, GOOD_LATER, GOOD_RUNS } from "./planted-reconcile.
 import { type Aim, bucketOf, CRASH_POINTS, groupOf, listAims, POINT_NAMES } from "./points.ts";
 import { checkProbes, PROBE_RULE_NAMES } from "./probe-rules.ts";
 import { checkReconciliation, RECONCILE_RULE_NAMES } from "./reconcile-rules.ts";
-import { makeSchedule, quotasOf, seedRandom } from "./schedule.ts";
+import { KillQueue, makeSchedule, type PlannedKill, quotasOf, seedRandom } from "./schedule.ts";
 
 describe("the checker of histories", () => {
   it.each(GOOD)("accepts %s", (_name, history) => {
@@ -90,12 +91,37 @@ describe("the schedule of kills", () => {
   );
 
   it.each([
-    ["short", 150, 8],
-    ["long", 1_500, 100],
-  ] as const)("of the %s mix of %i kills gives every crash point %i at least", (mix, kills, least) => {
-    const planned = makeSchedule({ kills, mix, executors: both, points: POINT_NAMES }, seedRandom(1));
-    const made = Map.groupBy(planned, ({ point }) => groupOf(point));
-    expect(CRASH_POINTS.filter((group) => (made.get(group)?.length ?? 0) < least)).toEqual([]);
+    ["short", 150, 8, 3],
+    ["long", 1_500, 100, 20],
+  ] as const)(
+    "of the %s mix of %i kills gives every crash point %i, and every gap of the ledger and D1 %i at least",
+    (mix, kills, crash, gap) => {
+      const quotas = quotasOf({ kills, mix, executors: both, points: POINT_NAMES });
+      const gaps = POINT_NAMES.filter((point) => groupOf(point) === "ledger");
+      expect(CRASH_POINTS.filter((group) => (quotas.get(group) ?? 0) < crash)).toEqual([]);
+      expect([...gaps, "database"].filter((bucket) => (quotas.get(bucket) ?? 0) < gap)).toEqual([]);
+    },
+  );
+
+  it("gives a kill that missed once more, behind all others, and no more of them than a tenth", () => {
+    const plan = { kills: 20, mix: "short", executors: both, points: POINT_NAMES } as const;
+    const schedule = makeSchedule(plan, seedRandom(1));
+    const queue = new KillQueue(schedule);
+    const taken: PlannedKill[] = [];
+    for (let aimed = queue.take(); aimed !== null; aimed = queue.take()) {
+      taken.push(aimed.planned);
+      queue.again(aimed.planned);
+    }
+    expect(taken).toEqual([...schedule, ...schedule.slice(0, 2)]);
+  });
+
+  it("breaks objects at each place, under each rule of what follows", () => {
+    const planned = Array.from({ length: 24 }, (_, n) => planBreak(n + 1));
+    const names = planned.map(({ point, crashRule }) => `${point} ${crashRule}`);
+    const wanted = BREAK_POINTS.filter((point) => point !== "purge-due").flatMap((point) =>
+      ["hold", "probe", "retry"].map((rule) => `${point} ${rule}`),
+    );
+    expect(new Set(names)).toEqual(new Set([...wanted, "purge-due hold"]));
   });
 
   it("aims at every point with each executor and crash rule", () => {

@@ -67,6 +67,12 @@ export class KeyStore {
   #rest = { dueBy: 0, until: 0 };
   readonly #acknowledged = new Acknowledgements();
 
+  /**
+   * The record as it was written last, until the ledger has been told of it; null: it has to be read. Only what is told and when is taken from
+   * it, which costs no read then: what happens to the record is decided on what is stored.
+   */
+  #written: LiveRecord | null = null;
+
   /** The life whose last entry may be on its way, and when it ended: a clock that goes back must not bring it to life again. */
   #ending = { inc: "", at: 0 };
 
@@ -85,10 +91,24 @@ export class KeyStore {
     const decoded = decodeRecord(this.#storage.kv.get(RECORD));
     if (decoded.kind === "unreadable") return decoded;
     if (decoded.kind === "absent") return { kind: "readable", record: ABSENT };
-    // Not a step: reading a record does nothing else to it, and its time stays what is stored, unless its end has been told.
-    const t = Math.max(decoded.record.t, this.#ending.inc === decoded.record.inc ? this.#ending.at : 0);
-    const record = t === decoded.record.t ? decoded.record : { ...decoded.record, t };
-    return { kind: "readable", record: this.#acknowledged.applyTo(record, t) };
+    return { kind: "readable", record: this.#asKnown(decoded.record) };
+  }
+
+  /** The same for who tells what has just been written. */
+  recall(): Loaded {
+    if (this.#written === null) return this.load();
+    return { kind: "readable", record: this.#asKnown(this.#written) };
+  }
+
+  /** What was to be told of the last write is told, or will be tried again later. */
+  forgetWritten(): void {
+    this.#written = null;
+  }
+
+  /** Not a step: reading a record does nothing else to it, and its time stays what is stored, unless its end has been told. */
+  #asKnown(stored: LiveRecord): KeyRecord {
+    const t = Math.max(stored.t, this.#ending.inc === stored.inc ? this.#ending.at : 0);
+    return this.#acknowledged.applyTo(t === stored.t ? stored : { ...stored, t }, t);
   }
 
   /**
@@ -145,6 +165,7 @@ export class KeyStore {
       return this.#storage.transactionSync(act);
     } catch (cause) {
       this.#armed = undefined;
+      this.#written = null;
       return { kind: "failed", cause };
     }
   }
@@ -164,6 +185,7 @@ export class KeyStore {
         rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
       }
       this.#storage.kv.put(RECORD, encodeRecord(record));
+      this.#written = around.keepsEntries ? record : null;
     }
     // A key that was never used has no alarm; of one that was, a record that has not moved leaves it to `healAlarm`.
     if (before.state === "absent") this.#armed ??= null;
@@ -206,7 +228,7 @@ export class KeyStore {
   #nextDue(notBefore: number): number | null {
     let loaded: Loaded;
     try {
-      loaded = this.load();
+      loaded = this.recall();
     } catch {
       return notBefore;
     }
@@ -225,6 +247,7 @@ export class KeyStore {
 
   /** Ends the record, its rows and its alarm in one atomic step. */
   async wipe(): Promise<void> {
+    this.#written = null;
     await this.#storage.deleteAll();
     this.#armed = null;
     this.#acknowledged.clear();
