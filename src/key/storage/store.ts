@@ -176,7 +176,7 @@ export class KeyStore {
     }
     // A key that was never used has no alarm; of one that was, a record that has not moved leaves it to `healAlarm`.
     if (before.state === "absent") this.#armed ??= null;
-    if (isMoved || this.#armed !== undefined) this.#arm(alarmOf(record));
+    if (isMoved || this.#armed !== undefined) this.#arm(alarmOf(record, now));
     return { kind: "stepped", before, step: stepped, isMoved, hasNoted };
   }
 
@@ -220,7 +220,10 @@ export class KeyStore {
       return notBefore;
     }
     if (loaded.kind === "unreadable") return notBefore;
-    const dues = [alarmOf(loaded.record), redeliveryOf(loaded.record)].filter((due) => due !== null);
+    const now = Date.now();
+    const dues = [alarmOf(loaded.record, now), redeliveryOf(loaded.record, now)].filter(
+      (due) => due !== null,
+    );
     return dues.length === 0 ? null : Math.min(...dues);
   }
 

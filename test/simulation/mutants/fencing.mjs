@@ -52,8 +52,19 @@ export const FENCING = [
     changes: [
       {
         file: "src/core/step.ts",
-        from: `before.state === "absent" ? now : Math.max(before.t, now);`,
-        to: "now;",
+        from: "const t = timeOf(found, now);",
+        to: "const t = now;",
+      },
+    ],
+  },
+  {
+    name: "a lease lasts until a clock that was turned back has caught up",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/step.ts",
+        from: "return { ...record, ahead: record.t - now };",
+        to: "return record;",
       },
     ],
   },
