@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import {
   fieldValue,
   isDecodedByRuntime,
+  isForwardableCoding,
+  isStillCoded,
   type Pairs,
   pairsForClient,
   pairsForOrigin,
@@ -171,6 +173,22 @@ describe("isDecodedByRuntime", () => {
     " gzip",
   ])("is false for %j", (encoding) => {
     expect(isDecodedByRuntime(encoding)).toBe(false);
+  });
+});
+
+describe("a transfer coding", () => {
+  it.each<[string | null, boolean, boolean]>([
+    [null, true, false],
+    ["chunked", true, false],
+    ["Chunked", true, false],
+    ["identity", false, false],
+    ["identity, chunked", false, false],
+    ["gzip, chunked", false, true],
+    ["chunked, gzip", false, true],
+    ["", false, true],
+    ["xchunked", false, true],
+  ])("%j of a request can go on: %s; of an answer it is still there: %s", (coding, goesOn, stays) => {
+    expect([isForwardableCoding(coding), isStillCoded(coding)]).toEqual([goesOn, stays]);
   });
 });
 

@@ -49,6 +49,17 @@ export const ANSWERING = [
     ],
   },
   {
+    name: "another request is told that its twin still runs",
+    layer: "core",
+    changes: [
+      {
+        file: STEP,
+        from: "  if (record.fp !== fp) {",
+        to: `  if (record.fp !== fp && record.state !== "in-flight") {`,
+      },
+    ],
+  },
+  {
     name: "the isolate's memory does not look at the fingerprint",
     layer: "gateway",
     changes: [
