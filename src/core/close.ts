@@ -53,7 +53,7 @@ export function settle(record: KeyRecord, event: Settle, t: number): Decision {
 }
 
 /** T10: the executor got no whole answer. */
-export function report(
+export function reportUnknown(
   record: KeyRecord,
   token: Token,
   reason: UnknownReason,

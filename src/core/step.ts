@@ -6,7 +6,7 @@
  * time is judged by that one. A new life begins by the clock as it is.
  */
 import { observe } from "./audit/observe.ts";
-import { acknowledge, probed, release, report, resolve, settle } from "./close.ts";
+import { acknowledge, probed, release, reportUnknown, resolve, settle } from "./close.ts";
 import { charsOf, reportedChars, reportedEntry } from "./effect/told.ts";
 import type { Entry } from "./entry.ts";
 import { type Decision, type Event, type Grant, type StepAnswer, stay } from "./event.ts";
@@ -62,7 +62,7 @@ function decide(record: KeyRecord, event: Event, t: number, now: number): Decisi
     case "settle":
       return settle(record, event, t);
     case "report":
-      return report(record, event.token, event.reason, t, now);
+      return reportUnknown(record, event.token, event.reason, t, now);
     case "release":
       return release(record, event.token, event.evidence, t);
     case "orphan":

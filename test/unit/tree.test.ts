@@ -9,7 +9,7 @@ import {
   extendFrontier,
   type Hash,
   inclusionRanges,
-  type Range,
+  type LeafRange,
   rootOf,
   splitOf,
 } from "../../src/core/log/tree.ts";
@@ -20,7 +20,7 @@ const hashNode = (left: Hash, right: Hash): Hash => sha256(Uint8Array.of(1), lef
 const hex = (bytes: Uint8Array | null): string => Buffer.from(bytes ?? []).toString("hex");
 
 /** The tree's definition, word for word. */
-function treeHash(leaves: readonly Hash[], { from, to }: Range): Hash {
+function treeHash(leaves: readonly Hash[], { from, to }: LeafRange): Hash {
   const only = leaves[from];
   if (to - from === 1 && only !== undefined) return only;
   const middle = from + splitOf(to - from);
@@ -97,7 +97,8 @@ describe("the root", () => {
 });
 
 describe("a proof", () => {
-  const told = (ranges: readonly Range[]): string[] => ranges.map((range) => hex(treeHash(LEAVES, range)));
+  const told = (ranges: readonly LeafRange[]): string[] =>
+    ranges.map((range) => hex(treeHash(LEAVES, range)));
 
   it.each<[number, number, string[]]>([
     [0, 1, []],

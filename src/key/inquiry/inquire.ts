@@ -123,7 +123,7 @@ async function hear(parts: InquiryParts, attempt: Attempt, open: Open): Promise<
   return rule.sealUrl === null ? asked : parts.probe.seal(attempt, rule.sealUrl, policy.responseBytesMax);
 }
 
-type Judged = { verdict: Verdict; rows: readonly ArrayBuffer[] };
+type Recorded = { verdict: Verdict; rows: readonly ArrayBuffer[] };
 
 async function judge(
   name: string,
@@ -131,7 +131,7 @@ async function judge(
   open: Open,
   heard: Exclude<Asked | Voiding, { kind: "put-off" }>,
   { rawKey, ageMs }: { rawKey: string | null; ageMs: number },
-): Promise<Judged> {
+): Promise<Recorded> {
   switch (heard.kind) {
     case "committed": {
       if (heard.answer === "lost") return settledBy({ kind: "lost" }, []);
@@ -153,6 +153,6 @@ async function judge(
   }
 }
 
-function settledBy(answer: Answer, rows: readonly ArrayBuffer[]): Judged {
+function settledBy(answer: Answer, rows: readonly ArrayBuffer[]): Recorded {
   return { verdict: { kind: "committed", answer }, rows };
 }

@@ -6,10 +6,10 @@
  */
 import type { Seen } from "../../core/audit/observe.ts";
 import {
-  type Attempt,
   type Judged,
   judgeReport,
   type KnownEffect,
+  type ReportingAttempt,
   type Word,
 } from "../../core/effect/judge.ts";
 import type { Event, StepAnswer } from "../../core/event.ts";
@@ -133,7 +133,7 @@ export class KeyStore {
   }
 
   /** Judges a report by what is known of this life's effects, and tells what is new of it: both are written, or neither. */
-  tell(attempt: Attempt, report: readonly Word[], around: Around): ReportTaken | ReportLeft {
+  tell(attempt: ReportingAttempt, report: readonly Word[], around: Around): ReportTaken | ReportLeft {
     return this.#inTransaction<ReportTaken | ReportLeft>(() => {
       const loaded = this.load();
       if (loaded.kind === "unreadable") return loaded;

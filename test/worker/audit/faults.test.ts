@@ -9,7 +9,7 @@ import {
 } from "../../../src/core/limits.ts";
 import type { KeyPort, LedgerPort } from "../../../src/core/ports.ts";
 import { type LiveRecord, undelivered } from "../../../src/core/record.ts";
-import { Observer } from "../../../src/gateway/audit/observer.ts";
+import { IsolateObserver } from "../../../src/gateway/audit/observer.ts";
 import { noLedger } from "../../../src/ledger/none.ts";
 import { advanceClock, MINUTE, SECOND, settleDown, stopClock, until } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
@@ -300,7 +300,7 @@ describe("an isolate that replays from its memory", () => {
     };
     const keys = { observe };
     const dropped: unknown[] = [];
-    const observer = new Observer((event, members) => void dropped.push([event, members]));
+    const observer = new IsolateObserver((event, members) => void dropped.push([event, members]));
     const work = observer.note(keys, "name", "replayed", 0);
     expect(calls).toEqual([]);
     await until(() => calls.length === 1);
@@ -316,7 +316,7 @@ describe("an isolate that replays from its memory", () => {
 
   it("forgets calls that never end, of keys that nobody asks again, and says what was lost", async () => {
     const dropped: unknown[] = [];
-    const observer = new Observer((event, members) => void dropped.push([event, members]));
+    const observer = new IsolateObserver((event, members) => void dropped.push([event, members]));
     const never: Pick<KeyPort, "observe"> = { observe: () => new Promise(() => undefined) };
     const begun = Date.now();
     const names = ["first", "second", "third"];
