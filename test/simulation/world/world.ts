@@ -152,9 +152,9 @@ export class World {
   }
 
   #note(row: Datum): void {
-    const at = this.#scheduler.now;
-    this.#rows.push({ ...row, at });
-    this.#options.trace?.(`      ${JSON.stringify({ at, ...row })}`);
+    const full: Row = { at: this.#scheduler.now, ...row };
+    this.#rows.push(full);
+    this.#options.trace?.(`      ${JSON.stringify(full)}`);
   }
 
   #signEvidence(effect: string, attempt: string): string {
