@@ -115,6 +115,8 @@ function requestOf(key: string, variant: number, waitS: number, mayAsk: boolean)
       ["idempotency-key", `canary-key-${key}`],
       ["authorization", "Bearer canary-alice"],
       ["content-type", "application/json"],
+      // What a hostile caller would like to be believed.
+      ["x-forwarded-host", "elsewhere.example"],
       ["content-length", String(body.length)],
       ...(waitS > 0 ? ([["prefer", `wait=${waitS}`]] as const) : []),
       ["cookie", `right=${mayAsk ? "yes" : "no"}`],

@@ -90,6 +90,11 @@ export class Scheduler {
     drain();
   }
 
+  /** What is still to happen. */
+  left(): readonly Task[] {
+    return this.#heap.filter(({ act, process: { isAlive } }) => act !== null && isAlive);
+  }
+
   /** False: there was nothing left to happen before `until`. */
   step(until: number): boolean {
     const task = this.#heap[0];
