@@ -65,6 +65,11 @@ export const KEEPING = [
     ],
   },
   {
+    name: "an answer that is passed on is read ahead of its caller",
+    layer: "origin",
+    changes: [{ file: "src/origin/clock.ts", from: "{ highWaterMark: 0 }", to: "{ highWaterMark: 1 }" }],
+  },
+  {
     name: "bodies are deleted before anybody was told",
     layer: "ledger",
     changes: [
