@@ -169,6 +169,7 @@ export class Keeper {
   async #flush({ ledger }: KeeperParts): Promise<void> {
     const isDone = await this.#carrierTo(ledger).flush();
     this.store.armAgain(isDone ? 0 : Date.now() + FLUSH_RETRY_MS);
+    this.store.forgetWritten();
   }
 
   #carrierTo(ledger: LedgerPort): OutboxCarrier {

@@ -28,7 +28,7 @@ export class OutboxCarrier {
    */
   async #deliverAll(): Promise<boolean> {
     for (;;) {
-      const loaded = this.#store.load();
+      const loaded = this.#store.recall();
       if (loaded.kind === "unreadable") return false;
       if (loaded.record.state === "absent") return true;
       const stream = loaded.record.outbox.find((candidate) => candidate.entries.length > 0);

@@ -5,7 +5,6 @@
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
 import type { Seen } from "../../core/audit/observe.ts";
-import { acknowledge } from "../../core/close.ts";
 import {
   type Attempt,
   type Judged,
@@ -18,6 +17,7 @@ import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord } from "../../core/record.ts";
 import { alarmOf, redeliveryOf, type Step } from "../../core/step.ts";
 import { decodeEffects } from "../effects/known.ts";
+import { Acknowledgements } from "./acknowledgements.ts";
 import { type Around, advance, noteSeen, stepAttended, told } from "./advance.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
@@ -52,8 +52,6 @@ export type ReportLeft =
   | { kind: "stranger" }
   | Exclude<Transacted, Stepped>;
 
-type Acknowledged = { inc: string; seq: number; head: string };
-
 /** What of an answer has to be noted along with the decision; null: nothing. */
 export type Witness = (answer: StepAnswer) => Seen | null;
 
@@ -67,11 +65,13 @@ export class KeyStore {
   #isRinging = false;
   /** What was due by then has been attended to, and is not due again before `until`, whoever comes meanwhile. */
   #rest = { dueBy: 0, until: 0 };
+  readonly #acknowledged = new Acknowledgements();
+
   /**
-   * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
-   * sake: a row costs more than a repeated delivery, which the ledger drops.
+   * The record as it was written last, until the ledger has been told of it; null: it has to be read. Only what is told and when is taken from
+   * it, which costs no read then: what happens to the record is decided on what is stored.
    */
-  readonly #acknowledged = new Map<string, Acknowledged>();
+  #written: LiveRecord | null = null;
 
   /** The life whose last entry may be on its way, and when it ended: a clock that goes back must not bring it to life again. */
   #ending = { inc: "", at: 0 };
@@ -91,13 +91,24 @@ export class KeyStore {
     const decoded = decodeRecord(this.#storage.kv.get(RECORD));
     if (decoded.kind === "unreadable") return decoded;
     if (decoded.kind === "absent") return { kind: "readable", record: ABSENT };
-    // Not a step: reading a record does nothing else to it, and its time stays what is stored, unless its end has been told.
-    const t = Math.max(decoded.record.t, this.#ending.inc === decoded.record.inc ? this.#ending.at : 0);
-    let record: KeyRecord = t === decoded.record.t ? decoded.record : { ...decoded.record, t };
-    for (const ack of this.#acknowledged.values()) {
-      record = acknowledge(record, { do: "acknowledge", ...ack }, t);
-    }
-    return { kind: "readable", record };
+    return { kind: "readable", record: this.#asKnown(decoded.record) };
+  }
+
+  /** The same for who tells what has just been written. */
+  recall(): Loaded {
+    if (this.#written === null) return this.load();
+    return { kind: "readable", record: this.#asKnown(this.#written) };
+  }
+
+  /** What was to be told of the last write is told, or will be tried again later. */
+  forgetWritten(): void {
+    this.#written = null;
+  }
+
+  /** Not a step: reading a record does nothing else to it, and its time stays what is stored, unless its end has been told. */
+  #asKnown(stored: LiveRecord): KeyRecord {
+    const t = Math.max(stored.t, this.#ending.inc === stored.inc ? this.#ending.at : 0);
+    return this.#acknowledged.applyTo(t === stored.t ? stored : { ...stored, t }, t);
   }
 
   /**
@@ -154,6 +165,7 @@ export class KeyStore {
       return this.#storage.transactionSync(act);
     } catch (cause) {
       this.#armed = undefined;
+      this.#written = null;
       return { kind: "failed", cause };
     }
   }
@@ -173,6 +185,7 @@ export class KeyStore {
         rows.forEach((row, index) => void this.#storage.kv.put(rowKey(index), row));
       }
       this.#storage.kv.put(RECORD, encodeRecord(record));
+      this.#written = around.keepsEntries ? record : null;
     }
     // A key that was never used has no alarm; of one that was, a record that has not moved leaves it to `healAlarm`.
     if (before.state === "absent") this.#armed ??= null;
@@ -185,7 +198,7 @@ export class KeyStore {
   }
 
   noteAcknowledged(inc: string, seq: number, head: string): void {
-    this.#acknowledged.set(inc, { inc, seq, head });
+    this.#acknowledged.note(inc, seq, head);
   }
 
   /** The alarm has just gone off: none stands. */
@@ -215,7 +228,7 @@ export class KeyStore {
   #nextDue(notBefore: number): number | null {
     let loaded: Loaded;
     try {
-      loaded = this.load();
+      loaded = this.recall();
     } catch {
       return notBefore;
     }
@@ -234,6 +247,7 @@ export class KeyStore {
 
   /** Ends the record, its rows and its alarm in one atomic step. */
   async wipe(): Promise<void> {
+    this.#written = null;
     await this.#storage.deleteAll();
     this.#armed = null;
     this.#acknowledged.clear();

@@ -81,7 +81,7 @@ export const LEAVING = [
     changes: [
       {
         file: STORE,
-        from: "this.#ending.inc === decoded.record.inc ? this.#ending.at : 0",
+        from: "this.#ending.inc === stored.inc ? this.#ending.at : 0",
         to: "0",
       },
     ],

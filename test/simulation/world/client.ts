@@ -3,9 +3,9 @@
  * a request under its key unless it is told to be careless.
  */
 import type { Answered, Datum } from "../check/history.ts";
+import { digestOf } from "./digest.ts";
 import type { Injector } from "./faults.ts";
 import { readAll, SimRequest, type SimResponse } from "./http.ts";
-import { digestOf } from "./origin.ts";
 import type { Random } from "./random.ts";
 import { Process, type Scheduler } from "./scheduler.ts";
 

@@ -2,8 +2,8 @@
  * The API behind the gateway: a payment service that counts what it really does, keeps a journal that outlives its restarts, and can be asked
  * what became of an effect or told to let it never happen. Answers like the worst of its kind.
  */
-import { hash } from "node:crypto";
 import type { Datum } from "../check/history.ts";
+import { digestOf } from "./digest.ts";
 import type { Injector } from "./faults.ts";
 import type { SimHeaders } from "./fields.ts";
 import { SimResponse } from "./http.ts";
@@ -270,10 +270,6 @@ export class Origin {
 }
 
 type Dispatch = { key: string; effect: string; attempt: string; dedupe: string; wire: Wire };
-
-export function digestOf(body: string | Uint8Array): string {
-  return hash("sha256", body, "hex");
-}
 
 function respond({ status, headers, body }: Reply): SimResponse {
   const length: [string, string] = ["content-length", String(body.length)];

@@ -2,7 +2,7 @@
  * Stands in for WebCrypto: every result is there at once and the same for the same input. Digests are real SHA-256, so that the
  * ledger's trees are what a verifier expects; macs, seals and signatures are keyed digests that nobody could use for anything else.
  */
-import { hash } from "node:crypto";
+import { sha256 } from "./digest.ts";
 
 type Bytes = ArrayBuffer | Uint8Array;
 type FakeKey = { secret: Uint8Array };
@@ -27,11 +27,6 @@ function join(...parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Node gives a digest as text in half the time that it takes for bytes. */
-function sha256(bytes: Uint8Array): Uint8Array {
-  return Buffer.from(hash("sha256", bytes, "hex"), "hex");
-}
-
 /** A copy with a buffer of its own, as WebCrypto gives it. */
 function bufferOf(bytes: Uint8Array): ArrayBuffer {
   const copy = new Uint8Array(bytes.length);
@@ -40,7 +35,7 @@ function bufferOf(bytes: Uint8Array): ArrayBuffer {
 }
 
 function tagOf(key: FakeKey, { iv, additionalData }: Sealing, plain: Uint8Array): Uint8Array {
-  return sha256(join(key.secret, iv, additionalData, plain)).subarray(0, TAG_BYTES);
+  return sha256(key.secret, iv, additionalData, plain).subarray(0, TAG_BYTES);
 }
 
 /** Seals too must not show their plain text: a reader of the store finds nothing that it looks for. */
@@ -52,7 +47,7 @@ function veil(key: FakeKey, bytes: Uint8Array): Uint8Array {
 }
 
 function macOf(name: string, key: FakeKey, bytes: Bytes): Uint8Array {
-  const mac = sha256(join(key.secret, bytesOf(bytes)));
+  const mac = sha256(key.secret, bytesOf(bytes));
   return name === "Ed25519" ? join(mac, sha256(mac)) : mac;
 }
 
@@ -70,7 +65,7 @@ export const subtle = {
     return { privateKey: key, publicKey: key };
   },
   async deriveKey(params: { info: Uint8Array }, base: FakeKey) {
-    return { secret: sha256(join(base.secret, params.info)) };
+    return { secret: sha256(base.secret, params.info) };
   },
   digest(_name: string, bytes: Bytes) {
     return Promise.resolve(sha256(bytesOf(bytes)));
@@ -104,7 +99,7 @@ export class DigestStream extends WritableStream<Uint8Array> {
     const chunks: Uint8Array[] = [];
     super({
       write: (chunk) => void chunks.push(chunk),
-      close: () => resolve(bufferOf(sha256(join(...chunks)))),
+      close: () => resolve(bufferOf(sha256(...chunks))),
       abort: reject,
     });
     this.digest = promise;

@@ -135,11 +135,11 @@ export class World {
   }
 
   #note(row: Datum): void {
-    const full: Row = { at: this.#scheduler.now, ...row };
-    this.#rows.push(full);
+    const at = this.#scheduler.now;
+    this.#rows.push({ ...row, at });
     if (row.do === "return" && row.answer.slug === "quota-exceeded") this.#mark("quota exhausted");
     if (row.do === "pruned") this.#mark("bodies deleted");
-    this.#options.trace?.(`      ${JSON.stringify(full)}`);
+    this.#options.trace?.(`      ${JSON.stringify({ at, ...row })}`);
   }
 
   #signEvidence(effect: string, attempt: string): string {

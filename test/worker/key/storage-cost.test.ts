@@ -1,4 +1,4 @@
-import { listDurableObjectIds, runDurableObjectAlarm } from "cloudflare:test";
+import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { HOUR, START, settleDown, stopClock, until } from "../support/clock.ts";
@@ -51,6 +51,20 @@ describe.each(["pay", "worker"])("the whole life of a key on /%s", (route) => {
     expect(Date.now()).toBe(START + 25 * HOUR);
     await env.DB.prepare("SELECT 1").first();
     expect(database).toHaveBeenCalled();
+  });
+});
+
+describe.each(["pay", "worker"])("a new key on /%s", (route) => {
+  it("is read once for its claim and once for its answer, and not again to tell the ledger", async () => {
+    stopClock();
+    mockOrigin();
+    const key = makeKey();
+    const stub = keyObject(await nameOf(route, key));
+    const writes = await countWrites(stub);
+    const reads = await runInDurableObject(stub, (_object, { storage }) => vi.spyOn(storage.kv, "get"));
+    await expectAnswer(await post(`/${route}`, key), "executed");
+    await until(() => writes.rows === 4);
+    expect(reads.mock.calls).toEqual([["record"], ["record"]]);
   });
 });
 

@@ -17,10 +17,9 @@ const ANSWER_MS_MAX = 5_000;
 /** The clock stands, and the limits on how long a call to the ledger or its database may take are over soon. */
 function stopClockWithShortLimits(): void {
   stopClock();
-  const wait = scheduler.wait.bind(scheduler);
-  vi.spyOn(scheduler, "wait").mockImplementation((ms, options) =>
-    wait(LIMITS.includes(ms) ? 20 : ms, options),
-  );
+  const wait = setTimeout;
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(((act: () => void, ms = 0) =>
+    wait(act, LIMITS.includes(ms) ? 20 : ms)) as typeof setTimeout);
 }
 
 type Fault = { mend: () => void };

@@ -19,8 +19,9 @@ export function stopTimers(): void {
   vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: START });
 }
 
-/** Needs timers that are stopped. */
+/** Needs timers that are stopped. What is under way comes to rest first: a call of the ledger has a limit, which would be over, too. */
 export async function passTime(ms: number): Promise<void> {
+  await settleDown();
   vi.advanceTimersByTime(ms);
   await settleDown();
 }
