@@ -129,7 +129,7 @@ async function hunt(options) {
     portions.map((portion) => {
       const names = portion.map(({ name }) => name);
       return runTask(
-        { job: "mutants", names, kept: KEPT, from: options.seed, most: options.histories },
+        { job: "mutants", names, kept: [], from: options.seed, most: options.histories },
         ({ name, death }) => {
           deaths.set(name, death);
           const how =

@@ -59,8 +59,8 @@ export const KEEPING = [
     changes: [
       {
         file: EXECUTE,
-        from: "with nobody running it.\n    executor.ended(grant.token);",
-        to: "with nobody running it.",
+        from: "      lease.end();\n      executor.ended(grant.token);",
+        to: "      lease.end();",
       },
     ],
   },
