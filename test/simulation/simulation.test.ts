@@ -62,7 +62,7 @@ describe("the simulation", () => {
   });
 
   it("makes a failing run small, and what is left still fails the same way", async () => {
-    const mutant = ["--mutant", "an unknown outcome runs again", "--histories", "1", "--seed", "202393"];
+    const mutant = ["--mutant", "an unknown outcome runs again", "--histories", "1", "--seed", "9"];
     const small = await simulate(...mutant, "--shrink");
     const without = /--without "([^"]*)"/.exec(small.text)?.[1] ?? "";
     const clients = /--clients (\d)/.exec(small.text)?.[1] ?? "";
