@@ -119,7 +119,7 @@ export const TELLING = [
     changes: [{ file: "src/ledger/d1-effects.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
   },
   {
-    name: "how far the database is, is noted before it is there",
+    name: "how far D1 has come is noted before it is there",
     layer: "ledger",
     changes: [
       {
