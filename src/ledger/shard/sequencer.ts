@@ -42,7 +42,7 @@ export type Delivered =
 type JudgedDelivery = Delivered | { kind: "new"; skip: number } | { kind: "fork" };
 
 /** Compares a delivery with what the log has of its stream. */
-export function judgeDelivery({ first, prev, lines }: Delivery, known: StreamRow | null): JudgedDelivery {
+function judgeDelivery({ first, prev, lines }: Delivery, known: StreamRow | null): JudgedDelivery {
   if (known?.state === "frozen") return { kind: "frozen" };
   const { seq, hash } = known ?? { seq: 0, hash: STREAM_START };
   const last = first + lines.length - 1;
