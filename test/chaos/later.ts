@@ -56,7 +56,9 @@ const KEEP_MS = 3_600_000;
 async function dropOld(current: string): Promise<void> {
   for (const name of await readdir(SHELF)) {
     const path = join(SHELF, name);
-    const isOld = Date.now() - (await stat(path)).mtimeMs > KEEP_MS;
+    // Somebody else's may be gone by now.
+    const found = await stat(path).catch(() => null);
+    const isOld = found !== null && Date.now() - found.mtimeMs > KEEP_MS;
     if (path !== current && isOld) await rm(path, { recursive: true, force: true });
   }
 }
