@@ -1,7 +1,11 @@
 /** What wrangler deploys. Wires ports and decides nothing. */
+import { EFFECTS_VERSION } from "./core/effect/judge.ts";
+import { ENTRY_VERSION } from "./core/entry.ts";
+import { FINGERPRINT_VERSION } from "./core/fingerprint/message.ts";
 import { OPERATOR_RUN_MS_MAX, RUN_MS_MAX } from "./core/limits.ts";
 import type { KeyPort } from "./core/ports.ts";
 import { type Problem, problem } from "./core/problem.ts";
+import { RECORD_VERSION } from "./core/record.ts";
 import type { Env } from "./env.ts";
 import { discard, readRequestBody } from "./gateway/admission/body.ts";
 import { explainSample } from "./gateway/explain/explain.ts";
@@ -10,7 +14,9 @@ import { readOperationId, writeOperationId } from "./gateway/operation-id.ts";
 import { replyProblem } from "./gateway/reply.ts";
 import { KeyObjectShell, type KeyParts } from "./key/key-object.ts";
 import { openKeyPort } from "./key/remote.ts";
-import { isDatabaseUp } from "./ledger/d1.ts";
+import { WIRE_VERSION } from "./key/wire.ts";
+import { SCHEMA_VERSION } from "./ledger/bounds.ts";
+import { isDatabaseUp, readSchema } from "./ledger/d1.ts";
 import { readOverview, scanStale } from "./ledger/d1-findings.ts";
 import { openLeases } from "./ledger/d1-lease.ts";
 import { listEffects } from "./ledger/read/effects.ts";
@@ -18,9 +24,11 @@ import { answerLedger, type LedgerDesk } from "./ledger/read/endpoints.ts";
 import { listOpenKeys } from "./ledger/read/open-keys.ts";
 import { LedgerObjectShell } from "./ledger/shard/ledger-object.ts";
 import type { LedgerParts } from "./ledger/shard/parts.ts";
+import { LOG_VERSION } from "./ledger/shard/store.ts";
 import type { OperatorDesk } from "./operator/desk.ts";
 import { answerOperator, refuseStranger } from "./operator/endpoints.ts";
 import type { ReconciliationAccess, ReconciliationDesk } from "./operator/reconciliation.ts";
+import type { Versions } from "./operator/versions.ts";
 import { reconcileStale, STALE_EFFECTS, type StaleParts } from "./reconcile/stale-effects.ts";
 import { nameOf, report } from "./report.ts";
 import { type Sound, type Wiring, wire, wired } from "./wiring.ts";
@@ -29,6 +37,15 @@ export { QuotaObject } from "./quota/quota-object.ts";
 
 /** Where problem pages would be, were there a sound configuration to say so. */
 const DEFAULT_PREFIX = "/_oncegate";
+
+const VERSIONS: Versions = {
+  record: RECORD_VERSION,
+  reported_effects: EFFECTS_VERSION,
+  fingerprint: FINGERPRINT_VERSION,
+  entry: ENTRY_VERSION,
+  log: LOG_VERSION,
+  call: WIRE_VERSION,
+};
 
 export class KeyObject extends KeyObjectShell<Env> {
   protected override async parts(): Promise<KeyParts> {
@@ -57,7 +74,10 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     report("defect", { where: "wiring", error: nameOf(error) });
     return replyProblem(problem("internal"), DEFAULT_PREFIX, null);
   }
-  if (wiring.kind === "misconfigured") return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
+  if (wiring.kind === "misconfigured") {
+    await discard(request.body);
+    return replyProblem(problem("misconfigured"), DEFAULT_PREFIX, null);
+  }
   const keepAlive = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const keys = openKeyPort(env.KEYS, wiring.origin, report, keepAlive);
   return wiring.serve(request, {
@@ -65,7 +85,7 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     keys,
     keepAlive,
     isDatabaseUp: () => isDatabaseUp(env.DB),
-    operator: (asked) => answerOperator(asked, deskOf(wiring, keys, ctx)),
+    operator: (asked) => answerOperator(asked, deskOf(wiring, keys, env, ctx)),
     ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),
   });
 }
@@ -128,7 +148,7 @@ async function reconcileByCron(_event: ScheduledController, env: Env, ctx: Execu
   await reconcileStale(stalePartsOf(database, keys), "cron", AbortSignal.timeout(RUN_MS_MAX));
 }
 
-function deskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDesk {
+function deskOf(wiring: Sound, keys: KeyPort, env: Env, ctx: ExecutionContext): OperatorDesk {
   const { gateway, config, isolate, ledgerParts } = wiring;
   const { keyring, prefix } = gateway;
   const { database } = ledgerParts;
@@ -137,6 +157,7 @@ function deskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDe
     operatorsRequired: config.operatorsRequired,
     prefix,
     readMetrics: () => ({ isolate, answers: gateway.counters.read(), cacheBytes: gateway.cache.bytes }),
+    versions: { versions: VERSIONS, schemaNeeded: SCHEMA_VERSION, readSchema: () => readSchema(env.DB) },
     refuse: (refusal) => replyProblem(refusal, prefix, null),
     reconciliation: reconciliationDeskOf(wiring, keys, ctx),
     keys,
@@ -147,7 +168,6 @@ function deskOf(wiring: Sound, keys: KeyPort, ctx: ExecutionContext): OperatorDe
     readId: (id) => readOperationId(id, keyring),
     streamOf: (name, inc) => keyring.stream(name, inc),
     readBody: readRequestBody,
-    discard: (request) => discard(request.body),
     nameKey: (query) => nameKey(query, gateway),
     explain: (sample) => explainSample(sample, gateway, keys),
   };

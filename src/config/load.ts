@@ -1,6 +1,7 @@
 /** Variables and secrets → `Config`, checked as a whole. Reads what it is given; never throws, never logs. */
 
 import * as v from "valibot";
+import { readStrictJson } from "../core/fingerprint/json.ts";
 import type { Config, OriginAddress } from "../core/policy.ts";
 import * as bounds from "./bounds.ts";
 import { findValue, type Place, type Showing, writeMistake } from "./mistake.ts";
@@ -18,6 +19,8 @@ export type Loaded =
 
 type Env = Readonly<Record<string, unknown>>;
 
+/** Variables that may be lists as JSON text. */
+const JSON_TEXTS = ["ROUTES", "CORS_ORIGINS", "LEDGER_SINKS", "SEALING_KEYS", "OPERATOR_TOKENS"] as const;
 const BINDING = "a service binding";
 const ROUTE_TABLE = "a table of route fields";
 
@@ -31,6 +34,7 @@ export function loadConfig(env: Env, workerName: string): Loaded {
   const mistakes = [
     ...(result.issues ?? []).map((issue) => describeIssue(issue, env, given)),
     ...findRepeatedIds(given),
+    ...findRepeatedMembers(env, given),
   ];
   if (!result.success || mistakes.length > 0)
     return { kind: "misconfigured", mistakes: [...new Set(mistakes)] };
@@ -146,7 +150,7 @@ function pickOrigin(bound: boolean, url: { base: string; prefix: string } | unde
  */
 function decodeTexts(env: Env): Record<string, unknown> {
   const decoded: Record<string, unknown> = {};
-  for (const name of ["ROUTES", "CORS_ORIGINS", "LEDGER_SINKS", "SEALING_KEYS", "OPERATOR_TOKENS"]) {
+  for (const name of JSON_TEXTS) {
     const text = env[name];
     if (typeof text === "string") decoded[name] = decodeList(name, text);
   }
@@ -164,6 +168,17 @@ function decodeList(name: string, text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** A text with a member that is there twice is decoded all the same, so that what else is wrong with it is found, too. */
+function findRepeatedMembers(env: Env, given: Env): string[] {
+  return JSON_TEXTS.flatMap((name) => {
+    const text = env[name];
+    const reading = typeof text === "string" ? readStrictJson(text) : null;
+    if (reading?.kind !== "twice") return [];
+    const place = [name, ...reading.path];
+    return [writeMistake(given, place, pickShowing(place, given), "each member once")];
+  });
 }
 
 /** The second of two routes with one id would share the first one's keys. */

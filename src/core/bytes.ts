@@ -8,6 +8,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 const LENGTH_BYTES = 4;
+const SHORT_CHARS_MAX = 64;
 
 /**
  * UTF-8 bytes of any text; different texts always give different bytes. A lone surrogate becomes its own
@@ -56,14 +57,14 @@ export function joinBytes(chunks: readonly Uint8Array[]): Uint8Array {
  * a message. Each part is shorter than 4 GiB.
  */
 export function writeMessage(parts: readonly (string | Uint8Array)[]): Uint8Array {
-  const most = parts.reduce((size, part) => size + LENGTH_BYTES + bytesAtMost(part), LENGTH_BYTES);
+  let most = LENGTH_BYTES;
+  for (const part of parts) most += LENGTH_BYTES + bytesAtMost(part);
   const message = new Uint8Array(most);
-  const view = new DataView(message.buffer);
-  view.setUint32(0, parts.length);
+  writeLength(parts.length, message, 0);
   let at = LENGTH_BYTES;
   for (const part of parts) {
-    const written = writePart(part, message.subarray(at + LENGTH_BYTES));
-    view.setUint32(at, written);
+    const written = writePart(part, message, at + LENGTH_BYTES);
+    writeLength(written, message, at);
     at += LENGTH_BYTES + written;
   }
   return message.subarray(0, at);
@@ -74,12 +75,32 @@ function bytesAtMost(part: string | Uint8Array): number {
   return typeof part === "string" ? part.length * 3 : part.length;
 }
 
-/** Writes a part to the start of `into` and gives its length. */
-function writePart(part: string | Uint8Array, into: Uint8Array): number {
-  if (typeof part === "string" && part.isWellFormed()) return encoder.encodeInto(part, into).written;
+function writeLength(length: number, into: Uint8Array, at: number): void {
+  into[at] = length >>> 24;
+  into[at + 1] = length >>> 16;
+  into[at + 2] = length >>> 8;
+  into[at + 3] = length;
+}
+
+/** Writes a part from a place on and gives its length. */
+function writePart(part: string | Uint8Array, into: Uint8Array, at: number): number {
+  if (typeof part === "string" && writeShort(part, into, at)) return part.length;
+  if (typeof part === "string" && part.isWellFormed())
+    return encoder.encodeInto(part, into.subarray(at)).written;
   const bytes = typeof part === "string" ? encodeUtf8(part) : part;
-  into.set(bytes);
+  into.set(bytes, at);
   return bytes.length;
+}
+
+/** Names, digests and numbers are short and ASCII: byte by byte that costs less than a call of the encoder. False: it is not such a text. */
+function writeShort(text: string, into: Uint8Array, at: number): boolean {
+  if (text.length > SHORT_CHARS_MAX) return false;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit > 0x7f) return false;
+    into[at + i] = unit;
+  }
+  return true;
 }
 
 /** Lower-case hex, two characters a byte. */

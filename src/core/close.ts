@@ -45,7 +45,8 @@ export function settle(record: KeyRecord, event: Settle, t: number): Decision {
       return stay(toSettled(record, answer, EXECUTOR, t), { kind: "done" });
     case "settled":
       if (isSameAnswer(record.answer, answer)) return stay(record, { kind: "done" });
-      return stay(contradiction(record, answer, t), { kind: "fenced" });
+      // Where it was closed without an answer both say that it is committed. What is stored stays, and nobody has to look.
+      return stay(isNews(record, answer) ? contradiction(record, answer, t) : record, { kind: "fenced" });
     case "released":
       return stay(contradiction(record, answer, t), { kind: "fenced" });
   }

@@ -241,13 +241,14 @@ export function isSlug(text: string): text is Slug {
   return Object.hasOwn(catalogue, text);
 }
 
-/** Members that a problem may carry beside the five fixed ones. All are numbers, words of the settings or ids made by the gateway. */
+/** Members that a problem may carry beside the five fixed ones. All are numbers, methods, words of the settings or ids made by the gateway. */
 export type ProblemExtras = {
   answer_status?: number;
   answer_size?: number;
   answer_digest?: string;
   incident?: string;
   sinks?: string;
+  allow?: readonly string[];
   index?: number;
   field?: ReportField | OperatorField;
 };

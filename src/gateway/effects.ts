@@ -1,20 +1,24 @@
 /** `POST /effects`: an origin reports effects of its attempt, as one JSON object or as lines of them. */
 import { decodeUtf8 } from "../core/bytes.ts";
-import { type ReadEntry, type ReportField, readEntry, type Told } from "../core/effect/report.ts";
+import {
+  type ReadEntry,
+  type ReportField,
+  readEntry,
+  refuseTwice,
+  type Told,
+} from "../core/effect/report.ts";
+import { type JsonReading, readStrictJson } from "../core/fingerprint/json.ts";
 import { REPORT_BYTES_MAX, REPORTED_OF_ATTEMPT_MAX, RETRY_STORE_S } from "../core/limits.ts";
 import type { KeyPort, Telling } from "../core/ports.ts";
 import { type Problem, problem } from "../core/problem.ts";
-import { discard, readRequestBody } from "./admission/body.ts";
+import { readRequestBody } from "./admission/body.ts";
 import type { Gateway } from "./gateway.ts";
 import { replyProblem } from "./reply.ts";
 
 export async function answerEffects(request: Request, gateway: Gateway, keys: KeyPort): Promise<Response> {
   const refuse = (refusal: Problem): Response => replyProblem(refusal, gateway.prefix, null);
   const attempt = await gateway.keyring.readEffectToken(tokenOf(request.headers), Date.now());
-  if (attempt === null) {
-    await discard(request.body);
-    return refuse(problem("effect-token-refused"));
-  }
+  if (attempt === null) return refuse(problem("effect-token-refused"));
   const read = await readRequestBody(request, REPORT_BYTES_MAX);
   if (read.kind === "too-large") return refuse(problem("effects-too-large"));
   if (read.kind === "incomplete") return refuse(problem("request-incomplete"));
@@ -55,25 +59,27 @@ type Report = { kind: "report"; entries: readonly Told[] } | ({ kind: "refused" 
 /** A text that is one JSON value is one entry; any other is read line by line. */
 function readReport(bytes: Uint8Array): Report {
   const text = decodeUtf8(bytes) ?? "";
-  const whole = parse(text);
-  const given = whole === undefined ? text.split("\n").filter((line) => line.trim() !== "") : [];
-  const values = whole === undefined ? given.map(parse) : [whole];
-  if (values.length === 0) return { kind: "refused", index: 0, field: "entry" };
+  const whole = readStrictJson(text);
+  const lines = whole.kind === "illegible" ? text.split("\n").filter((line) => line.trim() !== "") : [];
+  const readings = whole.kind === "illegible" ? lines.map(readStrictJson) : [whole];
+  if (readings.length === 0) return { kind: "refused", index: 0, field: "entry" };
   const entries: Told[] = [];
-  for (const [index, value] of values.entries()) {
+  for (const [index, reading] of readings.entries()) {
     if (index === REPORTED_OF_ATTEMPT_MAX) return { kind: "refused", index, field: "report" };
-    const entry: ReadEntry = readEntry(value);
+    const entry = readReading(reading);
     if (entry.kind === "refused") return { ...entry, index };
     entries.push(entry.told);
   }
   return { kind: "report", entries };
 }
 
-/** Undefined: it is not JSON. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+function readReading(reading: JsonReading): ReadEntry {
+  switch (reading.kind) {
+    case "json":
+      return readEntry(reading.value);
+    case "twice":
+      return refuseTwice(reading.path);
+    case "illegible":
+      return { kind: "refused", field: "entry" };
   }
 }

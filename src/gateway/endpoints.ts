@@ -31,11 +31,15 @@ export async function answerHealth(
 export function answerProblemPage(request: Request, slug: string, gateway: Gateway): Response {
   if (!isSlug(slug)) return replyProblem(problem("not-found"), gateway.prefix, null);
   const told = { type: `${gateway.prefix}/problems/${slug}`, ...explainProblem(slug) };
-  if (!(request.headers.get("accept") ?? "").includes("text/html")) return Response.json(told);
+  const varies = { Vary: "Accept" };
+  if (!(request.headers.get("accept") ?? "").includes("text/html")) {
+    return Response.json(told, { headers: varies });
+  }
   const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>${told.title}</title><h1>${told.title}</h1>
 <p>${told.detail}</p><dl><dt>Status</dt><dd>${told.status}</dd><dt>Retry</dt><dd>${told.retry}</dd></dl></html>`;
   return new Response(html, {
     headers: {
+      ...varies,
       "Content-Type": "text/html; charset=utf-8",
       "Content-Security-Policy": "default-src 'none'",
       "X-Content-Type-Options": "nosniff",

@@ -1,7 +1,7 @@
 /** The main path: one guarded request from admission to answer. Steps are those of the map in `src/README.md`. */
 
 import type { Seen } from "../core/audit/observe.ts";
-import type { Pairs } from "../core/http/headers.ts";
+import { isForwardableCoding, type Pairs } from "../core/http/headers.ts";
 import type { TargetReading } from "../core/http/target.ts";
 import { RETRY_STORE_S } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
@@ -37,23 +37,34 @@ export async function handle(
 ): Promise<Handled> {
   const routed = gateway.match(request.method, target);
   if (routed.kind === "refused") return refuse(request, gateway, problem("target-refused"), "");
-  if (routed.kind === "pass") {
-    const response = await passUnguarded(request, gateway, routed.path + routed.search, { isMarked: false });
-    return { response, mark: "passed", route: "", operation: "" };
-  }
+  if (routed.kind === "pass") return pass(request, gateway, routed.path + routed.search, null);
   const { policy, path, search } = routed;
   const principal = gateway.principalOf(policy);
   const admitted = await admit(request, { policy, principal, keyring: gateway.keyring, path, search });
   switch (admitted.kind) {
     case "refused":
       return refuse(request, gateway, admitted.problem, policy.id);
-    case "unprotected": {
-      const response = await passUnguarded(request, gateway, path + search, { isMarked: true });
-      return { response, mark: "unprotected", route: policy.id, operation: "" };
-    }
+    case "unprotected":
+      return pass(request, gateway, path + search, policy);
     case "guarded":
       return answer({ request, gateway, keys, keepAlive, policy, ticket: admitted.ticket });
   }
+}
+
+/** `policy`: of the route that would have guarded it; null: there is none. Bytes in a coding that would not be named any more mean nothing. */
+async function pass(
+  request: Request,
+  gateway: Gateway,
+  target: string,
+  policy: RoutePolicy | null,
+): Promise<Handled> {
+  const route = policy?.id ?? "";
+  if (!isForwardableCoding(request.headers.get("transfer-encoding"))) {
+    return refuse(request, gateway, problem("header-refused"), route);
+  }
+  const isMarked = policy !== null;
+  const response = await passUnguarded(request, gateway, target, { isMarked });
+  return { response, mark: isMarked ? "unprotected" : "passed", route, operation: "" };
 }
 
 async function refuse(request: Request, gateway: Gateway, refusal: Problem, route: string): Promise<Handled> {

@@ -1,5 +1,5 @@
 /** A request without a promise: sent on as it came, streamed both ways. */
-import { GATEWAY_FIELDS } from "../core/http/headers.ts";
+import { GATEWAY_FIELDS, isStillCoded, listNominated } from "../core/http/headers.ts";
 import { isReplayable } from "../core/http/outcome.ts";
 import { problem } from "../core/problem.ts";
 import type { Gateway } from "./gateway.ts";
@@ -28,20 +28,34 @@ export async function passUnguarded(
     return replyProblem(problem("origin-unreachable"), gateway.prefix, null);
   }
   // The runtime makes no response of such a status; only one that is passed on untouched can have it.
-  if (!isReplayable(response.status) && (isMarked || gateway.config.corsOrigins.length > 0)) {
+  const isGivable = isReplayable(response.status);
+  const isChanged = isMarked || gateway.config.corsOrigins.length > 0;
+  if ((!isGivable && isChanged) || isStillCoded(response.headers.get("transfer-encoding"))) {
     await response.body?.cancel();
     return replyProblem(problem("origin-unreachable"), gateway.prefix, null);
   }
-  return isMarked ? replyUnprotected(response) : response;
+  const passed = isGivable ? withoutNominated(response) : response;
+  return isMarked ? replyUnprotected(passed) : passed;
+}
+
+/** The answer itself where its `Connection` names no field that it has. */
+function withoutNominated(response: Response): Response {
+  const nominated = nominatedIn(response.headers).filter((name) => response.headers.has(name));
+  if (nominated.length === 0) return response;
+  const passed = new Response(response.body, response);
+  for (const name of nominated) passed.headers.delete(name);
+  return passed;
 }
 
 /** What is meant for this gateway only: `Expect`, `Proxy-*`, and fields that `Connection` names (RFC 9110 section 7.6.1). */
 function fieldsOfThisHop(headers: Headers): readonly string[] {
-  const named = (headers.get("connection") ?? "").split(",").map((name) => name.trim());
-  // An upgrade is between client and origin; the runtime takes care of it.
-  const nominated = named.filter(
-    (name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !/^(upgrade|keep-alive|close)$/i.test(name),
-  );
   const proxies = [...headers.keys()].filter((name) => name.startsWith("proxy-"));
-  return [...nominated, ...proxies, "expect"];
+  return [...nominatedIn(headers), ...proxies, "expect"];
+}
+
+/** An upgrade is between client and origin; the runtime takes care of it. */
+function nominatedIn(headers: Headers): readonly string[] {
+  return listNominated(headers.get("connection")).filter(
+    (name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !/^(upgrade|keep-alive|close)$/.test(name),
+  );
 }

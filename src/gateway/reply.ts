@@ -94,6 +94,8 @@ export function replyProblem(problem: Problem, prefix: string, link: StatusLink)
   if (BEARER_SLUGS.includes(problem.slug)) {
     headers.set("WWW-Authenticate", "Bearer");
   }
+  const { allow } = problem.extras;
+  if (allow !== undefined) headers.set("Allow", allow.join(", "));
   if (link !== null) headers.append("Link", linkTo(link));
   return new Response(JSON.stringify(problemBody(problem, prefix)), { status: problem.status, headers });
 }

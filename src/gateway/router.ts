@@ -1,9 +1,11 @@
 /** The route table: the gateway's own endpoints, then everything else, which is guarded traffic. One catch for defects. */
 import { type IRequest, Router } from "itty-router";
+import { type EndpointMethod, isTaken, refuseMethod } from "../core/http/method.ts";
 import { readTarget, type TargetReading } from "../core/http/target.ts";
 import type { KeyPort } from "../core/ports.ts";
 import { problem } from "../core/problem.ts";
 import { nameOf } from "../report.ts";
+import { discard } from "./admission/body.ts";
 import { answerPreflight, withCors } from "./cors.ts";
 import { answerEffects } from "./effects.ts";
 import { answerHealth, answerOperation, answerProblemPage } from "./endpoints.ts";
@@ -25,33 +27,60 @@ export type Visit = {
 
 export type Serve = (request: Request, visit: Visit) => Promise<Response>;
 
+type Endpoint = {
+  path: string;
+  method: EndpointMethod;
+  answer: (request: IRequest, visit: Visit) => Response | Promise<Response>;
+};
+
+const ENDPOINTS: readonly Endpoint[] = [
+  {
+    path: "/health",
+    method: "GET",
+    answer: (_request, { gateway, keys, isDatabaseUp }) => answerHealth(gateway, keys, isDatabaseUp),
+  },
+  {
+    path: "/problems/:slug",
+    method: "GET",
+    answer: (request, { gateway }) =>
+      answerProblemPage(asRequest(request), request.params.slug ?? "", gateway),
+  },
+  {
+    path: "/operations/:id",
+    method: "GET",
+    answer: (request, { gateway, keys }) =>
+      answerOperation(asRequest(request), request.params.id ?? "", gateway, keys),
+  },
+  {
+    path: "/effects",
+    method: "POST",
+    answer: (request, { gateway, keys }) => answerEffects(asRequest(request), gateway, keys),
+  },
+];
+
 /** Builds the table once for a prefix. */
 export function makeRouter(prefix: string): Serve {
   const own = Router<IRequest, [Visit], Response>({ base: prefix });
-  own
-    .get("/health", (_request, { gateway, keys, isDatabaseUp }) => answerHealth(gateway, keys, isDatabaseUp))
-    .head("/health", (_request, { gateway, keys, isDatabaseUp }) => answerHealth(gateway, keys, isDatabaseUp))
-    .get("/problems/:slug", (request, { gateway }) =>
-      answerProblemPage(asRequest(request), request.params.slug ?? "", gateway),
-    )
-    .get("/operations/:id", (request, { gateway, keys }) =>
-      answerOperation(asRequest(request), request.params.id ?? "", gateway, keys),
-    )
-    .post("/effects", (request, { gateway, keys }) => answerEffects(asRequest(request), gateway, keys))
-    .all("/effects", refuseMethod)
-    .all("/health", refuseMethod)
-    .all("/problems/:slug", refuseMethod)
-    .all("/operations/:id", refuseMethod)
-    .all("*", async (request, { gateway, operator, ledger }) => {
-      const asked = asRequest(request);
-      const answered = (await ledger(asked)) ?? (await operator(asked));
-      return answered ?? replyProblem(problem("not-found"), gateway.prefix, null);
-    });
+  for (const { path, method, answer } of ENDPOINTS) {
+    own.all(path, (request, visit) =>
+      isTaken(request.method, method)
+        ? answer(request, visit)
+        : replyProblem(refuseMethod(method), prefix, null),
+    );
+  }
+  own.all("*", async (request, { operator, ledger }) => {
+    const asked = asRequest(request);
+    return (
+      (await ledger(asked)) ?? (await operator(asked)) ?? replyProblem(problem("not-found"), prefix, null)
+    );
+  });
 
   const answer = async (request: Request, visit: Visit): Promise<Response> => {
     const target = readTarget(request.url);
     if (!isOwn(target, prefix)) return serveTraffic(request, target, visit);
-    return (await own.fetch(request, visit)) ?? replyProblem(problem("not-found"), prefix, null);
+    const answered = (await own.fetch(request, visit)) ?? replyProblem(problem("not-found"), prefix, null);
+    await discard(request.body);
+    return answered;
   };
 
   return async (request, visit) => {
@@ -67,10 +96,6 @@ export function makeRouter(prefix: string): Serve {
       return withCors(refusal, request, corsOrigins);
     }
   };
-}
-
-function refuseMethod(_request: IRequest, { gateway }: Visit): Response {
-  return replyProblem(problem("method-not-allowed"), gateway.prefix, null);
 }
 
 /** Requests that went as they should: `LOG_REQUESTS = "problems"` leaves them out. */

@@ -5,17 +5,17 @@
 
 import type { UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
-import { type Pairs, pairsForClient } from "../core/http/headers.ts";
-import { isReplayable, judgeAnswer } from "../core/http/outcome.ts";
+import { pairsForClient } from "../core/http/headers.ts";
+import { isReplayable, type Judgement, judgeAnswer } from "../core/http/outcome.ts";
 import { RETRY_STORE_S, RETRY_UNKNOWN_S, SETTLE_MARGIN_MS } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
-import type { Came, Claim, Given, Operation, OriginPort, Report, Submitted } from "../core/ports.ts";
+import type { Came, Claim, Operation, OriginPort, Report, Submitted } from "../core/ports.ts";
 import { lostAnswer, problem } from "../core/problem.ts";
 import type { Token } from "../core/record.ts";
 import { nameOf } from "../report.ts";
 import { refuseNotKept } from "./local-claim.ts";
 import { type PassEnd, passOn } from "./pass-on.ts";
-import { copyAnswer, describeOnly } from "./storage/copy.ts";
+import { copyAnswer, describeOnly, type WholeAnswer } from "./storage/copy.ts";
 
 export type Executor = {
   claim: Claim;
@@ -28,7 +28,6 @@ export type Executor = {
 };
 
 type Whole = Extract<Came, { kind: "whole" }>;
-type PassedWhole = Extract<PassEnd, { kind: "whole" }>;
 type Run = { executor: Executor; grant: Grant; operation: Operation; policy: RoutePolicy };
 
 /** Claims the key and, where that grants an attempt, runs it. A defect is reported and told as an unknown outcome. */
@@ -53,19 +52,26 @@ async function runAttempt(run: Run): Promise<Submitted> {
   const budgetMs = Math.min(policy.originTimeoutMs, grant.executionMs);
   const stop = new AbortController();
   const lease = keepLease(run, budgetMs, stop);
-  const came = await executor.origin.dispatch(
-    operation.request,
-    { name: operation.name, effect: grant.effect, n: grant.token.n },
-    { budgetMs, streamMs: grant.executionMs, bodyBytesMax: policy.responseBytesMax },
-    stop,
-  );
-  if (came.kind === "open") return closeOpen(run, came, lease, stop);
-  lease.end();
+  let passing: Promise<unknown> | null = null;
   try {
-    return await close(run, came);
+    const came = await executor.origin.dispatch(
+      operation.request,
+      { name: operation.name, effect: grant.effect, n: grant.token.n },
+      { budgetMs, streamMs: grant.executionMs, bodyBytesMax: policy.responseBytesMax },
+      stop,
+    );
+    if (came.kind !== "open") return await close(run, came);
+    const closing = closeOpen(run, came, stop);
+    passing = closing.passing;
+    return await closing.submitted;
   } finally {
     // A defect ends the attempt, too: the record is then found in flight with nobody running it.
-    executor.ended(grant.token);
+    const end = (): void => {
+      lease.end();
+      executor.ended(grant.token);
+    };
+    if (passing === null) end();
+    else executor.keepAlive(passing.finally(end));
   }
 }
 
@@ -89,28 +95,29 @@ async function releaseUnsent(run: Run): Promise<Submitted> {
 async function closeWhole(run: Run, came: Whole): Promise<Submitted> {
   const judgement = judgeAnswer(came.status, run.policy, came.evidence);
   const { claim } = run.executor;
+  const given = { status: came.status, headers: pairsForClient(came.headers), body: came.body };
   switch (judgement.kind) {
     case "keep":
-      return isReplayable(came.status) ? keep(run, came) : keepNothing(run, came);
+      return isReplayable(came.status) ? keep(run, given) : keepNothing(run, given);
     case "release": {
       const closing = await claim.release(run.grant.token, judgement.evidence);
       if (closing === "fenced") return claimLost();
-      return { kind: closing === "done" ? "released" : "doubtful", given: givenFrom(came) };
+      return { kind: closing === "done" ? "released" : "doubtful", given };
     }
     case "unknown": {
       if (!judgement.isOrigins) return reportLost(run, judgement.reason, came.status === 504);
       const closing = await claim.report(run.grant.token, judgement.reason);
-      return closing === "fenced" ? claimLost() : { kind: "doubtful", given: givenFrom(came) };
+      return closing === "fenced" ? claimLost() : { kind: "doubtful", given };
     }
   }
 }
 
-async function keep(run: Run, came: Whole): Promise<Submitted> {
+async function keep(run: Run, given: WholeAnswer): Promise<Submitted> {
   const { policy, executor, grant, operation } = run;
-  const settling = await executor.claim.settle(grant, await copyAnswer(came, policy), operation);
+  const settling = await executor.claim.settle(grant, await copyAnswer(given, policy), operation);
   switch (settling.kind) {
     case "settled":
-      return { ...settling, kind: "executed", given: givenFrom(came) };
+      return { ...settling, kind: "executed", given };
     case "fenced":
       return claimLost();
     case "failed":
@@ -120,8 +127,8 @@ async function keep(run: Run, came: Whole): Promise<Submitted> {
 }
 
 /** A whole answer of a status that the runtime can't make a response of: done, and nobody can be given it. */
-async function keepNothing(run: Run, came: Whole): Promise<Submitted> {
-  const answer = await describeOnly(came.status, came.body);
+async function keepNothing(run: Run, { status, body }: WholeAnswer): Promise<Submitted> {
+  const answer = await describeOnly(status, body);
   const settling = await run.executor.claim.settle(run.grant, answer, run.operation);
   if (settling.kind === "fenced") return claimLost();
   if (settling.kind === "failed") return reportLost(run, "store-failed");
@@ -130,67 +137,53 @@ async function keepNothing(run: Run, came: Whole): Promise<Submitted> {
 
 type Open = Extract<Came, { kind: "open" }>;
 
+/** `passing` ends with the body on its way to the caller, once what it was is stored; null: nothing goes on behind the answer. */
+type ClosingOpen = { submitted: Promise<Submitted>; passing: Promise<unknown> | null };
+
 /** What an answer means doesn't depend on its size; only what can be kept of it does. */
-async function closeOpen(run: Run, came: Open, lease: Lease, stop: AbortController): Promise<Submitted> {
-  const { claim } = run.executor;
-  const { token } = run.grant;
+function closeOpen(run: Run, came: Open, stop: AbortController): ClosingOpen {
   const judgement = judgeAnswer(came.status, run.policy, came.evidence);
   if (judgement.kind === "unknown" && !judgement.isOrigins) {
     stop.abort();
-    lease.end();
-    try {
-      return await reportLost(run, judgement.reason, came.status === 504);
-    } finally {
-      run.executor.ended(token);
-    }
+    return { submitted: reportLost(run, judgement.reason, came.status === 504), passing: null };
   }
-  const onWhole = async ({ size, digest }: PassedWhole): Promise<unknown> => {
-    switch (judgement.kind) {
-      case "keep":
-        return claim.settle(
-          run.grant,
-          { kind: "not-kept", status: came.status, size, digest },
-          run.operation,
-        );
-      case "release":
-        return claim.release(token, judgement.evidence);
-      case "unknown":
-        return claim.report(token, judgement.reason);
-    }
-  };
-  const given = passThrough(run, came, lease, stop.signal, onWhole);
-  const kind =
-    judgement.kind === "keep" ? "streamed" : judgement.kind === "release" ? "released" : "doubtful";
-  if (isReplayable(came.status)) return { kind, given };
-  // The runtime can't make a response of it. Its body goes to nobody, and is counted all the same.
-  await given.body.cancel();
-  return { kind: "refused", problem: problem("answer-not-kept", null, { answer_status: came.status }) };
+  const { body, end } = passOn(came.body, stop.signal);
+  const passing = end.then((passed) => closePassed(run, came.status, judgement, passed));
+  return { submitted: givePassing(came, judgement, body), passing };
 }
 
 /**
  * The first caller gets the whole of an answer that can't be kept; what it was is stored once it has passed. Stopping here, or
  * a store that fails then, leaves the record in flight: its lease makes that unknown, though the caller has the answer.
  */
-function passThrough(
-  run: Run,
-  came: Open,
-  lease: Lease,
-  stopped: AbortSignal,
-  onWhole: (passed: PassedWhole) => Promise<unknown>,
-): { status: number; headers: Pairs; body: ReadableStream<Uint8Array> } {
-  const { claim, keepAlive, ended } = run.executor;
-  const { token } = run.grant;
-  const passing = passOn(came.body, stopped);
-  const closed = passing.end.then((end) =>
-    end.kind === "whole" ? onWhole(end) : claim.report(token, "body-broken"),
-  );
-  keepAlive(
-    closed.finally(() => {
-      lease.end();
-      ended(token);
-    }),
-  );
-  return { status: came.status, headers: pairsForClient(came.headers), body: passing.body };
+function closePassed(run: Run, status: number, judgement: Judgement, passed: PassEnd): Promise<unknown> {
+  const { grant, operation } = run;
+  const { claim } = run.executor;
+  if (passed.kind === "broken") return claim.report(grant.token, "body-broken");
+  switch (judgement.kind) {
+    case "keep": {
+      const { size, digest } = passed;
+      return claim.settle(grant, { kind: "not-kept", status, size, digest }, operation);
+    }
+    case "release":
+      return claim.release(grant.token, judgement.evidence);
+    case "unknown":
+      return claim.report(grant.token, judgement.reason);
+  }
+}
+
+const PASSED_AS = { keep: "streamed", release: "released", unknown: "doubtful" } as const;
+
+async function givePassing(
+  { status, headers }: Open,
+  judgement: Judgement,
+  body: ReadableStream<Uint8Array>,
+): Promise<Submitted> {
+  if (isReplayable(status))
+    return { kind: PASSED_AS[judgement.kind], given: { status, headers: pairsForClient(headers), body } };
+  // The runtime can't make a response of it. Its body goes to nobody, and is counted all the same.
+  await body.cancel();
+  return { kind: "refused", problem: problem("answer-not-kept", null, { answer_status: status }) };
 }
 
 async function reportLost(
@@ -205,10 +198,6 @@ async function reportLost(
 
 function claimLost(): Submitted {
   return { kind: "refused", problem: problem("claim-lost", RETRY_STORE_S) };
-}
-
-function givenFrom(came: Whole): Given {
-  return { status: came.status, headers: pairsForClient(came.headers), body: came.body };
 }
 
 type Lease = { end: () => void };

@@ -44,6 +44,9 @@ import { inspectKey } from "./operator/inspect.ts";
 import { resolveKey } from "./operator/resolve.ts";
 import { readAsk, readOperation, responseFor } from "./wire.ts";
 
+/** One for all: an answer that most requests never get is not made for each of them. */
+const REFUSED = refuseStore();
+
 /** What a key object is given. `route` finds a route's policy; null: this version has no such route. */
 export type KeyParts = {
   route: (id: string) => RoutePolicy | null;
@@ -73,7 +76,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
 
   #serve(request: Request): Promise<Begun> {
     // Where a defect ends this nothing has been sent: `submit` lets nothing escape once it has a grant, and a claim alone sends nothing.
-    return this.#attend<Begun>(refuseStore(), async (parts) => {
+    return this.#attend<Begun>(REFUSED, async (parts) => {
       const operation = readOperation(request);
       const policy = parts.route(operation.route);
       if (policy === null) return refuseStore();

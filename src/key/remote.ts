@@ -1,7 +1,8 @@
 /** The key object as seen from outside it: both ways to run an operation, behind one port. */
+import { type Called, callObject } from "../call-object.ts";
 import type { Evidence, UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
-import { RETRY_UNKNOWN_S, STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
+import { RETRY_UNKNOWN_S } from "../core/limits.ts";
 import type { RoutePolicy } from "../core/policy.ts";
 import type {
   Attested,
@@ -32,39 +33,15 @@ import { type Ask, readBegun, requestFor } from "./wire.ts";
 type Objects = DurableObjectNamespace<KeyObjectShell<unknown>>;
 type Stub = DurableObjectStub<KeyObjectShell<unknown>>;
 
-/** `sent`: whether the object may have got one of the calls. */
-type Called<Result> = { kind: "answered"; result: Result } | { kind: "failed"; sent: boolean };
-
 const UNAVAILABLE = { kind: "unavailable" } as const;
 
-/** The platform says of an error what it knows (Durable Objects, error handling). */
-type Flags = { retryable?: unknown; overloaded?: unknown; durableObjectReset?: unknown };
-
-/**
- * Calls an object, again with a new stub where the platform says that the old one is broken or the line was lost. Every call
- * is one that may be repeated: `begin` carries its nonce, the others their token.
- */
-async function callObject<Result>(
+/** Every call of a key object may be repeated: `begin` carries its nonce, the others their token. */
+function callKey<Result>(
   objects: Objects,
   name: string,
   call: (stub: Stub) => Promise<Result>,
 ): Promise<Called<Result>> {
-  let sent = false;
-  for (let tries = 1; ; tries++) {
-    try {
-      return { kind: "answered", result: await call(objects.getByName(name)) };
-    } catch (error) {
-      const flags: Flags = typeof error === "object" && error !== null ? error : {};
-      // An overloaded object refuses a call before it is delivered.
-      if (flags.overloaded !== true) sent = true;
-      const mayRepeat = flags.retryable === true || flags.durableObjectReset === true;
-      if (flags.overloaded === true || !mayRepeat || tries === STORE_TRIES_MAX)
-        return { kind: "failed", sent };
-      await new Promise((resolve) =>
-        setTimeout(resolve, STORE_PAUSE_MS * 2 ** (tries - 1) * (0.5 + Math.random())),
-      );
-    }
-  }
+  return callObject(() => call(objects.getByName(name)));
 }
 
 /** The same for a caller to whom it is one whether the object got the call. */
@@ -74,12 +51,12 @@ async function callOr<Result>(
   name: string,
   call: (stub: Stub) => Promise<Result>,
 ): Promise<Result> {
-  const called = await callObject(objects, name, call);
+  const called = await callKey(objects, name, call);
   return called.kind === "failed" ? failed : called.result;
 }
 
 async function ask(objects: Objects, what: Ask, operation: Operation): Promise<Called<Begun>> {
-  return callObject(objects, operation.name, async (stub) =>
+  return callKey(objects, operation.name, async (stub) =>
     readBegun(await stub.fetch(await requestFor(what, operation))),
   );
 }

@@ -9,7 +9,7 @@ import type { Begun, Given, Operation } from "../core/ports.ts";
 const FIELD = "oncegate";
 
 /** Changes with every change of what travels. */
-const WIRE_VERSION = 1;
+export const WIRE_VERSION = 1;
 
 /** What the object is asked: to run the whole operation, or only to claim the key for a caller that runs it. */
 export type Ask = "submit" | "begin";

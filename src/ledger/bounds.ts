@@ -1,5 +1,8 @@
 /** Sizes and paces of the ledger that are not settings, each with its reason. Times in milliseconds. */
 
+/** The newest migration that this build knows. */
+export const SCHEMA_VERSION = 3;
+
 /** Lines of one row in D1: about 100 KB, where a row may have 2 MB. */
 export const BUNDLE_LINES = 256;
 
@@ -39,6 +42,9 @@ export const EVENTS_PER_PUSH_MAX = 64;
 
 /** A receiver has to take a delivery within this time. */
 export const WEBHOOK_TIMEOUT_MS = 5_000;
+
+/** Rows that a page of a list looks at: a filter that matches few of millions of rows must not make one page read them all. */
+export const LOOKED_AT_MAX = 10_000;
 
 /** A shard that does not answer within this time has not taken an entry, as far as its sender is concerned. */
 export const APPEND_TIMEOUT_MS = 10_000;

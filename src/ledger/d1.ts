@@ -2,16 +2,20 @@
  * The only SQL of D1. Every write may be repeated, carries one JSON parameter a table, and never changes what is there into something
  * else: a row that differs is told to the caller and left as it is.
  */
+import { SCHEMA_VERSION } from "./bounds.ts";
 
-/** True when the database answers and its migrations have been applied. */
-export async function isDatabaseUp(database: D1Database): Promise<boolean> {
+/** The newest migration that was applied; null: none, or the database does not answer. */
+export async function readSchema(database: D1Database): Promise<number | null> {
   try {
-    return (
-      (await database.prepare("SELECT max(version) AS version FROM schema_version").first("version")) !== null
-    );
+    return await database.prepare("SELECT max(version) AS version FROM schema_version").first("version");
   } catch {
-    return false;
+    return null;
   }
+}
+
+/** True when the database answers and the migrations that this build needs have been applied. */
+export async function isDatabaseUp(database: D1Database): Promise<boolean> {
+  return ((await readSchema(database)) ?? 0) >= SCHEMA_VERSION;
 }
 
 /** `body`: lines that end with a line feed. `digest`: SHA-256 of it in hex. */

@@ -1,7 +1,7 @@
 /** The ledger as the key objects see it: an outbox's stream in, how far it is held out. */
+import { callObject } from "../call-object.ts";
 import { encodeUtf8, sha256Hex } from "../core/bytes.ts";
 import { entryText } from "../core/entry.ts";
-import { STORE_PAUSE_MS, STORE_TRIES_MAX } from "../core/limits.ts";
 import type { Acknowledged, Keyring, LedgerPort } from "../core/ports.ts";
 import type { Stream } from "../core/record.ts";
 import { nameOf } from "../report.ts";
@@ -133,21 +133,15 @@ async function deliver(access: LedgerAccess, map: EpochMap, delivery: Delivery):
   }
 }
 
-/** The same delivery again where the platform says that the line was lost: what has been taken is known there. */
+/** What a lost line had brought is known there. Rejects where the shard does not answer. */
 async function callShard(
   { objects }: LedgerAccess,
   place: ShardPlace,
   delivery: Delivery,
 ): Promise<Appended> {
-  for (let tries = 1; ; tries++) {
-    try {
-      const call = objects.getByName(place.shard).append(place, delivery);
-      return await withinTime(Promise.resolve(call), APPEND_TIMEOUT_MS);
-    } catch (error) {
-      const { retryable, overloaded, durableObjectReset } = error as Record<string, unknown>;
-      const mayRepeat = overloaded !== true && (retryable === true || durableObjectReset === true);
-      if (!mayRepeat || tries === STORE_TRIES_MAX) throw error;
-      await new Promise((resolve) => setTimeout(resolve, STORE_PAUSE_MS * 2 ** tries));
-    }
-  }
+  const called = await callObject(async () =>
+    withinTime(Promise.resolve(objects.getByName(place.shard).append(place, delivery)), APPEND_TIMEOUT_MS),
+  );
+  if (called.kind === "failed") throw called.error;
+  return called.result;
 }

@@ -5,6 +5,7 @@ import type { KeyPort } from "../core/ports.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ReconciliationDesk } from "./reconciliation.ts";
+import type { VersionsDesk } from "./versions.ts";
 
 export type OperatorDesk = {
   operators: readonly OperatorToken[];
@@ -12,6 +13,7 @@ export type OperatorDesk = {
   operatorsRequired: number;
   prefix: string;
   readMetrics: () => Metrics;
+  versions: VersionsDesk;
   refuse: (problem: Problem) => Response;
   reconciliation: ReconciliationDesk;
   keys: Pick<KeyPort, "inspect" | "resolve">;
@@ -26,7 +28,6 @@ export type OperatorDesk = {
   /** Name of the ledger's stream of one life of a key object. */
   streamOf: (name: string, inc: string) => Promise<string>;
   readBody: (request: Request, bytesMax: number) => Promise<BodyRead>;
-  discard: (request: Request) => Promise<void>;
   nameKey: (query: KeyQuery) => Promise<Named>;
   /** Null: no such request can be made. */
   explain: (sample: Sample) => Promise<Record<string, unknown> | null>;
@@ -34,7 +35,7 @@ export type OperatorDesk = {
 
 export type BodyRead = { kind: "body"; bytes: Uint8Array } | { kind: "too-large" } | { kind: "incomplete" };
 
-export type Named = { kind: "named"; name: string } | { kind: "refused"; field: OperatorField };
+export type Named = { kind: "named"; names: readonly string[] } | { kind: "refused"; field: OperatorField };
 
 /** A page of dispatches in one state, oldest change first, behind a place. */
 export type OpenKeysQuery = { state: "in-flight" | "unknown"; after: OpenPlace; limit: number };

@@ -1,5 +1,5 @@
 /** The operators' endpoints. Without configured operator tokens none of them exists. */
-import { problem } from "../core/problem.ts";
+import { type EndpointMethod, isTaken, refuseMethod } from "../core/http/method.ts";
 import type { OperatorDesk } from "./desk.ts";
 import { answerEffects } from "./effects.ts";
 import { answerExplain } from "./explain.ts";
@@ -9,11 +9,12 @@ import { answerOpenKeys } from "./open-keys.ts";
 import { answerOverview, answerRun } from "./reconciliation.ts";
 import { answerResolve } from "./resolve.ts";
 import { admitOperator, type Role } from "./tokens.ts";
+import { answerVersions } from "./versions.ts";
 
 /** What an endpoint is for, and who may use it. `operator` is who asks; `part` is what stands in the path where that has a variable part. */
 type Endpoint = {
   path: RegExp;
-  method: "GET" | "POST";
+  method: EndpointMethod;
   role: Role;
   answer: (request: Request, desk: OperatorDesk, asked: Asked) => Response | Promise<Response>;
 };
@@ -26,6 +27,12 @@ const ENDPOINTS: readonly Endpoint[] = [
     method: "GET",
     role: "read",
     answer: (_request, desk) => answerMetrics(desk.readMetrics()),
+  },
+  {
+    path: /^\/operator\/versions$/,
+    method: "GET",
+    role: "read",
+    answer: (_request, desk) => answerVersions(desk.versions),
   },
   { path: /^\/operator\/keys\/find$/, method: "POST", role: "read", answer: answerFind },
   { path: /^\/operator\/keys$/, method: "GET", role: "read", answer: answerOpenKeys },
@@ -68,14 +75,10 @@ async function answerAt(
   desk: OperatorDesk,
   part: string,
 ): Promise<Response> {
-  if (request.method !== method) {
-    await desk.discard(request);
-    return desk.refuse(problem("method-not-allowed"));
-  }
+  if (!isTaken(request.method, method)) return desk.refuse(refuseMethod(method));
   const admitted = await admitOperator(request, desk, role);
-  if (admitted.kind === "operator") return answer(request, desk, { operator: admitted.id, part });
-  await desk.discard(request);
-  return desk.refuse(admitted.problem);
+  if (admitted.kind === "refused") return desk.refuse(admitted.problem);
+  return answer(request, desk, { operator: admitted.id, part });
 }
 
 /** Null: the request comes from an operator who has the role. Without configured operators nothing is there. */

@@ -1,4 +1,4 @@
-/** `POST /operator/keys/find`: what is known of one key. A key that was never used is not there, and stays unused. */
+/** `POST /operator/keys/find`: what is known of one key, or of each that is meant. One that was never used is not there, and stays unused. */
 import { RETRY_STORE_S } from "../core/limits.ts";
 import { readKeyQuery } from "../core/operator/requests.ts";
 import type { Inspection, OperationDetail } from "../core/ports.ts";
@@ -14,15 +14,15 @@ export async function answerFind(request: Request, desk: OperatorDesk): Promise<
   if (query.kind === "refused") return desk.refuse(refuseField(query.field));
   const named = await desk.nameKey(query);
   if (named.kind === "refused") return desk.refuse(refuseField(named.field));
-  const inspection = await desk.keys.inspect(named.name, null);
-  switch (inspection.kind) {
-    case "none":
-      return replyJson({ items: [] });
-    case "unavailable":
-      return desk.refuse(problem("store-unavailable", RETRY_STORE_S));
-    case "found":
-      return replyJson({ items: [await describe(named.name, inspection, desk)] });
+  const inspected = await Promise.all(
+    named.names.map(async (name) => ({ name, inspection: await desk.keys.inspect(name, null) })),
+  );
+  const items: Record<string, unknown>[] = [];
+  for (const { name, inspection } of inspected) {
+    if (inspection.kind === "unavailable") return desk.refuse(problem("store-unavailable", RETRY_STORE_S));
+    if (inspection.kind === "found") items.push(await describe(name, inspection, desk));
   }
+  return replyJson({ items });
 }
 
 type Found = Extract<Inspection, { kind: "found" }>;

@@ -1,6 +1,6 @@
 /** JSON in and out. What comes in has one reading: a member that is there twice is refused like text that is no JSON. */
 import { decodeUtf8 } from "../core/bytes.ts";
-import { writeCanonicalJson } from "../core/fingerprint/json.ts";
+import { readStrictJson } from "../core/fingerprint/json.ts";
 import { OPERATOR_BYTES_MAX } from "../core/limits.ts";
 import type { OperatorField } from "../core/operator/requests.ts";
 import { type Problem, problem } from "../core/problem.ts";
@@ -16,9 +16,8 @@ export async function readJson(request: Request, desk: Pick<OperatorDesk, "readB
     case "incomplete":
       return { kind: "refused", problem: problem("request-incomplete") };
     case "body": {
-      const text = writeCanonicalJson(read.bytes, []) === null ? null : decodeUtf8(read.bytes);
-      if (text === null) return { kind: "refused", problem: refuseField("body") };
-      return { kind: "json", value: JSON.parse(text) };
+      const reading = readStrictJson(decodeUtf8(read.bytes) ?? "");
+      return reading.kind === "json" ? reading : { kind: "refused", problem: refuseField("body") };
     }
   }
 }

@@ -31,7 +31,7 @@ export function startClock(ms: number, stop: AbortController): Clock {
     end,
     guard(stream) {
       const reader = stream.getReader();
-      return new ReadableStream<Uint8Array>({
+      const source: UnderlyingSource<Uint8Array> = {
         async pull(into) {
           try {
             const { done, value } = await reader.read();
@@ -47,7 +47,9 @@ export function startClock(ms: number, stop: AbortController): Clock {
           end();
           await reader.cancel(reason);
         },
-      });
+      };
+      // Nothing is read ahead: the end of what nobody has taken must not end the clock of who does not take it.
+      return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
     },
   };
 }

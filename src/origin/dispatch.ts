@@ -2,7 +2,7 @@
  * Step 6: one request to the origin, sent once. Redirects are answers, a deadline covers headers and body, and every fault comes
  * back as a value: the runtime marks lost answers "retryable", and an exception that escaped from here would be repeated.
  */
-import { type Pairs, toFields } from "../core/http/headers.ts";
+import { isStillCoded, type Pairs, toFields } from "../core/http/headers.ts";
 import { EFFECT_TOKEN_MS } from "../core/limits.ts";
 import type { OriginAddress } from "../core/policy.ts";
 import type {
@@ -87,7 +87,8 @@ async function readAnswer(
 ): Promise<Came> {
   const { status } = response;
   const headers: Pairs = [...response.headers];
-  if (isEventStream(response.headers) && response.body !== null) {
+  const isReadable = !isStillCoded(response.headers.get("transfer-encoding"));
+  if (isReadable && isEventStream(response.headers) && response.body !== null) {
     clock.restart(budget.streamMs);
     return { kind: "open", status, headers, body: clock.guard(response.body), evidence };
   }

@@ -1,21 +1,16 @@
 /** Reads what an origin answers to a probe or a seal. Whatever is not exactly what was agreed on is nothing. */
 import { decodeUtf8 } from "../core/bytes.ts";
+import { readStrictJson } from "../core/fingerprint/json.ts";
 import { readGivenAnswer } from "../core/http/given-answer.ts";
 import type { Committed, NothingLearned } from "../core/ports.ts";
 
 export type ProbeText = Committed | { kind: "none" } | { kind: "void" } | NothingLearned;
 
-/** Null: not what was agreed on. Members that nobody knows are left out. */
+/** Null: not what was agreed on, or a member is there twice. Members that nobody knows are left out. */
 export function readProbeText(bytes: Uint8Array): ProbeText | null {
-  const text = decodeUtf8(bytes);
-  if (text === null) return null;
-  let said: unknown;
-  try {
-    said = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (!isTable(said)) return null;
+  const reading = readStrictJson(decodeUtf8(bytes) ?? "");
+  if (reading.kind !== "json" || !isTable(reading.value)) return null;
+  const said = reading.value;
   switch (said.outcome) {
     case "committed": {
       if (said.answer === undefined || said.answer === null) return { kind: "committed", answer: "lost" };

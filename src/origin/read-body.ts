@@ -1,5 +1,6 @@
 /** Reads an answer's body up to a limit, counting as it comes: a declared length, or a compressed one, proves nothing. */
 import { joinBytes } from "../core/bytes.ts";
+import { isStillCoded } from "../core/http/headers.ts";
 import { isBodiless } from "../core/http/outcome.ts";
 
 export type Read =
@@ -17,6 +18,10 @@ export async function readBody(response: Response, bytesMax: number): Promise<Re
   const isEmpty = response.headers.get("content-length") === "0";
   if (body === null || isEmpty || isBodiless(response.status))
     return { kind: "whole", bytes: new Uint8Array() };
+  if (isStillCoded(response.headers.get("transfer-encoding"))) {
+    body.cancel().catch(() => undefined);
+    return { kind: "broken" };
+  }
   try {
     if (isShortFor(response.headers, bytesMax)) {
       return { kind: "whole", bytes: new Uint8Array(await response.arrayBuffer()) };

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { Connection } from "../support/client.ts";
 import { expectExecuted, expectProblem } from "../support/expect-answer.ts";
+import { OPERATORS } from "../support/gateway.ts";
 import { describeRoute, makeKey, useStage } from "../support/stage.ts";
 
 const stage = useStage({ routes: [describeRoute("payments"), describeRoute("a.b")] });
@@ -34,6 +36,42 @@ describe("a target below the gateway's own prefix", () => {
     const other = await stage.send({ method: "GET", target: "/_oncegate/nothing" });
     expect(other.status).toBe(404);
     expect(stage.origin.starts()).toBe(0);
+  });
+});
+
+describe("on the wire", () => {
+  const OPERATOR = ["Authorization", `Bearer ${OPERATORS.first.token}`] as const;
+
+  it.each(["/health", "/problems/internal", "/ledger/key", "/operator/effects", "/nothing"])(
+    "HEAD of %s has the fields of GET, its length too, and no body",
+    async (path) => {
+      const spec = { target: `/_oncegate${path}`, headers: [OPERATOR] };
+      const got = await stage.send({ method: "GET", ...spec });
+      const asked = await stage.send({ method: "HEAD", ...spec });
+      expect(got.body.length).toBeGreaterThan(0);
+      expect(asked.rawHead).toBe(got.rawHead);
+      expect(asked.body).toHaveLength(0);
+    },
+  );
+
+  it.each([
+    ["/health", 405],
+    ["/ledger/key", 405],
+    ["/ledger/entries", 401],
+    ["/nothing", 404],
+    ["/effects", 401],
+    ["/operator/explain", 401],
+  ])("a large body that %s does not take leaves the connection usable", async (path, status) => {
+    const connection = await Connection.open(stage.gateway.port);
+    try {
+      const body = "x".repeat(2_000_000);
+      const refused = await connection.send({ method: "POST", target: `/_oncegate${path}`, body });
+      expect(refused.status).toBe(status);
+      const next = await connection.send({ method: "GET", target: "/_oncegate/health" });
+      expect(next.status).toBe(200);
+    } finally {
+      connection.close();
+    }
   });
 });
 

@@ -290,6 +290,18 @@ describe("a gateway with a mistake in its settings", () => {
     await expect.poll(() => stage.gateway.logs().slice(logged), { timeout: 5_000 }).toContain(name);
   });
 
+  it("leaves a connection usable whose request has a large body", async () => {
+    await stage.gateway.restart({ vars: { LEDGER_SHARDS: 3 }, secrets: {} });
+    const connection = await Connection.open(stage.gateway.port);
+    try {
+      for (const body of ["x".repeat(2_000_000), "{}"]) {
+        expectProblem(await connection.send(describeCall({ ...makeCall(), body })), "misconfigured");
+      }
+    } finally {
+      connection.close();
+    }
+  });
+
   it("is whole again once the mistake is mended", async () => {
     await stage.gateway.restart({ vars: { PREFIX: "/gate" }, secrets: {} });
     const call = makeCall();

@@ -59,6 +59,7 @@ describe.each(EXECUTORS)("large answers (%s)", (executor) => {
     expect(first.status).toBe(200);
     expect(first.whole).toBe(true);
     expect(first.body.equals(bytes)).toBe(true);
+    expect(first.header("Idempotency-Expires")).toBeNull();
     const second = await stage.post(call);
     expectProblem(second, "answer-not-kept");
     const named = Object.values(second.json() as Record<string, unknown>);

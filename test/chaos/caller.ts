@@ -82,7 +82,7 @@ export class Caller {
     this.#recorder.note({ kind: "shown", shard, size: Number(size), root });
   }
 
-  /** Makes alarms come now: of all shards, or of the objects of some operations. Only the gated build can. */
+  /** Makes alarms come now: of all shards, or of the objects of some operations. Like all of these, only a gated build can. */
   async ringShards(): Promise<void> {
     await this.#get("/_chaos/ring-shards", "anyone");
   }
@@ -90,6 +90,20 @@ export class Caller {
   async ringKey({ key }: Operation): Promise<void> {
     const name = this.#ids.get(key)?.split(".")[0];
     if (name !== undefined) await this.#get(`/_chaos/ring-key/${name}`, "anyone");
+  }
+
+  /** Breaks the object of an operation, or all shards. False: there is no such object in this life of the process. */
+  async breakKey({ key }: Operation): Promise<boolean> {
+    return (await this.#get(`/_chaos/break-key/${key}`, "anyone")).status === 204;
+  }
+
+  async breakShards(): Promise<boolean> {
+    return (await this.#get("/_chaos/break-shards", "anyone")).status === 204;
+  }
+
+  /** Has the cron's handler run to its end. */
+  async reconcile(): Promise<boolean> {
+    return (await this.#get("/_chaos/reconcile", "anyone")).status === 204;
   }
 
   async #get(target: string, key: string): Promise<Answer> {

@@ -4,8 +4,8 @@ import { POINT_NAMES } from "./points.ts";
 import { describeRun, listShortfalls } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
 
-/** Five for each crash point, two for each gap of the ledger, twenty while D1 writes, two for each way out of unknown, one for each race. */
-const KILLS = 104;
+/** Eight for each crash point, three for each gap of the ledger, twenty while D1 writes, three for each way out of unknown, one for each race. */
+const KILLS = 150;
 const SEED = 1;
 /** The verifier runs after each of the first kills, then less often. */
 const CHECKS_LEAST = 40;
@@ -21,6 +21,7 @@ it(
       seed: SEED,
       executors: ["object", "worker"],
       points: POINT_NAMES,
+      lanes: 2,
       pauses: 1,
       msMax: KILLING_MS_MAX,
       onKill: () => {},

@@ -2,23 +2,16 @@
  * What must be true of a history, whatever was killed when. Pure: facts in, violations out. A rule looks at one key at
  * a time; the promises are those of the public contract, not of the code.
  */
-import {
-  type Fact,
-  type FactOf,
-  type History,
-  isSuccess,
-  isUnknown,
-  type Operation,
-  selectFacts,
-  type Told,
-} from "./history.ts";
+import { type History, isSuccess, isUnknown, selectFacts, type Told } from "./history.ts";
+import { checkLater, isRefused, listUnread } from "./later-rules.ts";
 import { checkLedger } from "./ledger-rules.ts";
+import { checkPauses } from "./pause-rules.ts";
 import { groupOf, type Point } from "./points.ts";
 import { checkProbes } from "./probe-rules.ts";
+import { checkReconciliation } from "./reconcile-rules.ts";
+import { callsAfterSuccess, callsCutByKill, lastTold, listStories, type Story } from "./stories.ts";
 
 export type Violation = { rule: string; key: string; text: string };
-
-type Story = { operation: Operation; facts: readonly Fact[] };
 
 /** Null where the rule holds; else what is wrong. */
 type Rule = (story: Story) => string | null;
@@ -91,8 +84,12 @@ const RULES = {
   /** Once a client has a success, every call that begins later gets that answer as a replay. */
   "answer-forgotten": ({ facts }) => {
     const later = callsAfterSuccess(facts);
+    const { may } = listUnread(facts);
     const wrong = selectFacts(facts, "told").find(
-      ({ call, told }) => later.has(call) && !(isSuccess(told) && told.mark === "replayed"),
+      ({ call, told }) =>
+        later.has(call) &&
+        !(isSuccess(told) && told.mark === "replayed") &&
+        !(may.has(call) && isRefused(told)),
     );
     return wrong === undefined ? null : `call ${wrong.call} got ${describe(wrong.told)} after a success`;
   },
@@ -127,7 +124,7 @@ const RULES = {
     return wrong === undefined ? null : `call ${wrong.call} got ${describe(wrong.told)}`;
   },
 
-  /** A call ends without an answer only where the gateway was dead for some of its time. */
+  /** A call ends without an answer only where the gateway was dead for some of its time, or its object broke. */
   "silence-without-kill": ({ facts }) => {
     const excused = callsCutByKill(facts);
     const causeless = selectFacts(facts, "silence").find(({ call }) => !excused.has(call));
@@ -148,14 +145,31 @@ const RULES = {
     return refused === undefined ? null : `call ${refused.call} got ${describe(refused.told)}`;
   },
 
-  /** What was killed after its answer was stored has that answer. */
+  /** What was killed, or broken, after its answer was stored has that answer. */
   "settled-lost": ({ operation, facts }) => {
     if (!SETTLED.has(operation.point)) return null;
-    const killed = facts.findIndex((fact) => fact.kind === "killed" && fact.kill === operation.kill);
-    const kill = facts[killed];
-    if (kill?.kind !== "killed" || !kill.hit) return null;
-    const wrong = selectFacts(facts.slice(killed), "told").find(({ told }) => !isSuccess(told));
+    const stopped = facts.findIndex(
+      (fact) =>
+        (fact.kind === "killed" && fact.kill === operation.kill && fact.hit) ||
+        (fact.kind === "broken" && fact.hit),
+    );
+    if (stopped < 0) return null;
+    const { may } = listUnread(facts);
+    const later = new Set(selectFacts(facts.slice(stopped), "called").map(({ call }) => call));
+    const wrong = selectFacts(facts.slice(stopped), "told")
+      // Who called an object that breaks may hear of that before anything else.
+      .filter(({ call }) => operation.kill > 0 || later.has(call))
+      .find(({ call, told }) => !isSuccess(told) && !(may.has(call) && isRefused(told)));
     return wrong === undefined ? null : `call ${wrong.call} got ${describe(wrong.told)}`;
+  },
+
+  /** What a later build has claimed this one refuses, and sends nothing for. */
+  "later-read": ({ facts }) => {
+    const { must, sent } = listUnread(facts);
+    if (sent.length > 0) return "the origin got a request from a build that can't read its record";
+    const wrong = must.find(({ told }) => !isRefused(told));
+    if (wrong === undefined) return null;
+    return `call ${wrong.call} got ${describe(wrong.told)} from a build that can't read its record`;
   },
 
   /** An object that breaks before it has said that a claim is granted says so to the same caller when it is asked again. */
@@ -222,7 +236,14 @@ export const RULE_NAMES: readonly string[] = [
 
 /** Everything that is wrong with a history; none where every promise was kept. */
 export function checkHistory(history: History): Violation[] {
-  return [...checkKeys(history), ...checkLedger(history), ...checkProbes(history)];
+  return [
+    ...checkKeys(history),
+    ...checkLedger(history),
+    ...checkProbes(history),
+    ...checkPauses(history),
+    ...checkLater(history),
+    ...checkReconciliation(history),
+  ];
 }
 
 /** What is wrong key by key, by what clients and the origin saw. */
@@ -258,59 +279,6 @@ function findSharedEffects(stories: readonly Story[]): Violation[] {
   );
 }
 
-/** Facts of each key, with those kills and starts among them that it has to do with: its own, and those that met a call of it. */
-function listStories({ operations, facts }: History): Story[] {
-  const byKey = new Map(operations.map(({ key }) => [key, [] as Fact[]]));
-  const keysOfKill = Map.groupBy(operations, ({ kill }) => kill);
-  const open = new Map<string, number>();
-  const met = new Map<number, ReadonlySet<string>>();
-  for (const fact of facts) {
-    if ("key" in fact) {
-      byKey.get(fact.key)?.push(fact);
-      const change = fact.kind === "called" ? 1 : fact.kind === "told" || fact.kind === "silence" ? -1 : 0;
-      const calls = (open.get(fact.key) ?? 0) + change;
-      if (calls > 0) open.set(fact.key, calls);
-      else open.delete(fact.key);
-    } else if (fact.kind === "killed" || fact.kind === "started") {
-      const own = (keysOfKill.get(fact.kill) ?? []).map(({ key }) => key);
-      const keys = met.get(fact.kill) ?? new Set([...own, ...open.keys()]);
-      met.set(fact.kill, keys);
-      for (const key of keys) byKey.get(key)?.push(fact);
-    }
-  }
-  return operations.map((operation) => ({ operation, facts: byKey.get(operation.key) ?? [] }));
-}
-
-/** Calls that were under way at a kill, or began before the next start. */
-function callsCutByKill(facts: readonly Fact[]): Set<number> {
-  const open = new Set<number>();
-  const cut = new Set<number>();
-  let isDown = false;
-  for (const fact of facts) {
-    if (fact.kind === "started") isDown = false;
-    if (fact.kind === "told" || fact.kind === "silence") open.delete(fact.call);
-    if (fact.kind === "called") (isDown ? cut : open).add(fact.call);
-    if (fact.kind === "killed") {
-      isDown = true;
-      for (const call of open) cut.add(call);
-    }
-  }
-  return cut;
-}
-
-function callsAfterSuccess(facts: readonly Fact[]): Set<number> {
-  const first = facts.findIndex((fact) => fact.kind === "told" && isSuccess(fact.told));
-  const later = first < 0 ? [] : selectFacts(facts.slice(first), "called");
-  return new Set(later.map(({ call }) => call));
-}
-
-/** What the last call was told; null where it got no answer. */
-function lastTold(facts: readonly Fact[]): Told | null {
-  const last = selectFacts(facts, "called").at(-1);
-  const told = selectFacts(facts, "told").find((fact: FactOf<"told">) => fact.call === last?.call);
-  return told?.told ?? null;
-}
-
 /** Problems that a correct client can meet while processes die: slug, status, `Idempotency-Status`, whether `Retry-After` has to be there. */
 const PROBLEMS: readonly [slug: string, status: number, mark: string, isTimed: boolean][] = [
   ["in-flight", 409, "in-flight", true],
@@ -318,7 +286,7 @@ const PROBLEMS: readonly [slug: string, status: number, mark: string, isTimed: b
   ["outcome-unknown", 502, "unknown", false],
   ["outcome-unknown", 504, "unknown", false],
   ["store-unavailable", 503, "refused", true],
-  ["claim-lost", 503, "refused", true],
+  ["claim-lost", 503, "unknown", true],
 ];
 
 function isExpected(told: Told): boolean {

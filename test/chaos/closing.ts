@@ -1,10 +1,11 @@
 /** The end of a run: every key is asked until it has ended, and the ledger comes to rest. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { SHARDS } from "./gateway.ts";
+import { type Build, SHARDS } from "./gateway.ts";
 import { isSuccess, isUnknown, type Operation } from "./history.ts";
 import { readLedger } from "./inspect-store.ts";
 import { checkEntries } from "./ledger-rules.ts";
 import type { LedgerWatch } from "./ledger-watch.ts";
+import { reconcileToRest } from "./reconciling.ts";
 import type { ChaosStage } from "./stage.ts";
 
 /** Every lease is over, and every key has ended, well within this. */
@@ -17,12 +18,18 @@ const REST_PAUSE_MS = 300;
 /** Number of a check that no kill comes before. */
 const LAST_CHECK = 0;
 
-/** Starts the gateway anew. It still runs when this returns. */
-export async function closeAll(stage: ChaosStage, watch: LedgerWatch): Promise<void> {
+/** Starts the gateway anew, with a build that can read what is stored. It still runs when this returns. */
+export async function closeAll(
+  stage: ChaosStage,
+  watch: LedgerWatch,
+  build: Exclude<Build, "product"> = "gated",
+): Promise<void> {
   const { recorder, caller, control, gateway, store } = stage;
+  recorder.note({ kind: "restarting" });
   await gateway.kill();
-  control.arm(null);
-  await gateway.start("gated");
+  control.arm([]);
+  await gateway.start(build);
+  recorder.note({ kind: "restarted" });
   caller.connectTo(gateway.port);
   await askAll(stage);
   await comeToRest(stage);
@@ -31,6 +38,7 @@ export async function closeAll(stage: ChaosStage, watch: LedgerWatch): Promise<v
   for (let shard = 0; shard < SHARDS; shard += 1) await caller.readCheckpoint(`1:${shard}`);
   const { entered, kept } = readLedger(store);
   for (const fact of [...entered, ...kept]) recorder.note(fact);
+  await reconcileToRest(stage);
 }
 
 async function askAll(stage: ChaosStage): Promise<void> {
@@ -44,18 +52,17 @@ async function askAll(stage: ChaosStage): Promise<void> {
   await Promise.all(Array.from({ length: CLOSING_CALLERS }, serve));
 }
 
-/** Each key is asked until it has ended, then once more, and its state is read. */
+/** Each key is asked until it has ended, and its state is read. */
 async function ask(stage: ChaosStage, operation: Operation, endsAt: number): Promise<void> {
   if (operation.crashRule === "probe") await waitUntilClosed(stage, operation, endsAt);
-  await retryUntilEnded(stage, operation, endsAt);
-  await stage.caller.call(operation, "last");
+  await callUntilEnded(stage, operation, endsAt);
   await stage.caller.look(operation);
 }
 
 /** As a client does that minds `Retry-After`, up to a bound. */
-async function retryUntilEnded({ caller }: ChaosStage, operation: Operation, endsAt: number): Promise<void> {
+async function callUntilEnded({ caller }: ChaosStage, operation: Operation, endsAt: number): Promise<void> {
   for (;;) {
-    const told = await caller.call(operation, "retry");
+    const told = await caller.call(operation, "last");
     if (told !== null && (isSuccess(told) || isUnknown(told))) return;
     if (performance.now() > endsAt) return;
     await sleep(Math.min((told?.retryAfterS ?? 0) * 1_000, RETRY_PAUSE_MS_MAX));

@@ -9,6 +9,7 @@ import type { Recorder } from "./recorder.ts";
 
 /** One kill's stage. `calls` collects what is under way, to be awaited after the kill. */
 export type Scene = {
+  point: Point;
   operations: readonly Operation[];
   delayMs: number;
   origin: ChaosOrigin;
@@ -19,7 +20,7 @@ export type Scene = {
 };
 
 /** Longest time operations may take to their point; then the kill comes all the same and has missed. */
-const POINT_MS_MAX = 2_500;
+const POINT_MS_MAX = 5_000;
 /** A key is free again this long after its answer at the earliest: its window, and the alarm that ends it. */
 const PURGE_MS_MAX = 6_000;
 const DUPLICATES = 2;
@@ -54,9 +55,9 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
   "answer-ready": standAndWait,
 
   async "grant-unheard"(scene) {
-    scene.control.expect(listKeys(scene), "abort");
+    const breaking = scene.control.expect(scene.point, listKeys(scene), "abort");
     await sendAll(scene, "first");
-    const isThere = await scene.control.waitForAll(POINT_MS_MAX);
+    const isThere = await breaking.waitForAll(POINT_MS_MAX);
     await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
     return isThere;
   },
@@ -90,21 +91,14 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
     return scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
   },
 
-  "outbox-full": standBehindAnswer,
-  acknowledged: standBehindAnswer,
+  "outbox-full": (scene) => standBehindAnswers(scene, listKeys(scene)),
+  acknowledged: (scene) => standBehindAnswers(scene, listKeys(scene)),
 
   "purge-due": standInPurge,
   "purge-told": standInPurge,
 
-  async "append-received"(scene) {
-    scene.control.expect(null, "hold");
-    return standBehindAnswers(scene);
-  },
-
-  async appended(scene) {
-    scene.control.expect(null, "hold");
-    return standBehindAnswers(scene);
-  },
+  "append-received": (scene) => standBehindAnswers(scene, null),
+  appended: (scene) => standBehindAnswers(scene, null),
 
   "round-begun": standInRound,
   "head-signed": standInRound,
@@ -120,14 +114,14 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
   },
 
   async "probe-heard"(scene) {
-    const { recorder, operations, control } = scene;
+    const { recorder, operations, control, point } = scene;
     for (const { key } of operations) scene.origin.stop(key, "reset");
     await sendAll(scene, "first");
     const isTold = await recorder.waitForAll("told", operations, POINT_MS_MAX);
-    control.expect(listKeys(scene), "hold");
+    const standing = control.expect(point, listKeys(scene), "hold");
     // A retry that meets an unknown outcome has the origin asked at once, but not twice within a second.
     await sendAll(scene, "duplicate");
-    return isTold && (await control.waitForAll(POINT_MS_MAX));
+    return isTold && (await standing.waitForAll(POINT_MS_MAX));
   },
 
   async "origin-failing"(scene) {
@@ -164,28 +158,24 @@ function listKeys({ operations }: Scene): string[] {
 
 /** All operations stand at the armed place, and none has its answer. */
 async function standAndWait(scene: Scene): Promise<boolean> {
-  scene.control.expect(listKeys(scene), "hold");
+  const standing = scene.control.expect(scene.point, listKeys(scene), "hold");
   await sendAll(scene, "first");
-  return (await scene.control.waitForAll(POINT_MS_MAX)) && isUnanswered(scene);
+  return (await standing.waitForAll(POINT_MS_MAX)) && isUnanswered(scene);
 }
 
-/** The same, at a place that is reached when the answer is given. */
-async function standBehindAnswer(scene: Scene): Promise<boolean> {
-  scene.control.expect(listKeys(scene), "hold");
-  return standBehindAnswers(scene);
-}
-
-async function standBehindAnswers(scene: Scene): Promise<boolean> {
+/** The same, at a place that is reached when the answer is given. `keys` null: whatever comes there stands. */
+async function standBehindAnswers(scene: Scene, keys: readonly string[] | null): Promise<boolean> {
+  const standing = scene.control.expect(scene.point, keys, "hold");
   await sendAll(scene, "first");
   const isTold = await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
-  return isTold && (await scene.control.waitForAll(POINT_MS_MAX));
+  return isTold && (await standing.waitForAll(POINT_MS_MAX));
 }
 
 /** All keys are on their way out of storage. */
 async function standInPurge(scene: Scene): Promise<boolean> {
-  scene.control.expect(listKeys(scene), "hold");
+  const standing = scene.control.expect(scene.point, listKeys(scene), "hold");
   await sendAll(scene, "first");
-  return scene.control.waitForAll(PURGE_MS_MAX);
+  return standing.waitForAll(PURGE_MS_MAX);
 }
 
 async function standInRound(scene: Scene): Promise<boolean> {
@@ -196,12 +186,12 @@ async function standInRound(scene: Scene): Promise<boolean> {
 async function ringUntilThere(scene: Scene, how: "hold" | "count"): Promise<boolean> {
   await sendAll(scene, "first");
   const isTold = await scene.recorder.waitForAll("told", scene.operations, POINT_MS_MAX);
-  scene.control.expect(null, how);
+  const standing = scene.control.expect(scene.point, null, how);
   const endsAt = performance.now() + POINT_MS_MAX;
   let isThere = false;
   while (!isThere && performance.now() < endsAt) {
     await scene.caller.ringShards();
-    isThere = await scene.control.waitForAll(RING_PAUSE_MS);
+    isThere = await standing.waitForAll(RING_PAUSE_MS);
   }
   return isTold && isThere;
 }

@@ -1,10 +1,14 @@
-/** One store, and two builds of the gateway that take turns on it: the one that is deployed, and the gated one. */
+/**
+ * One store, and builds of the gateway that take turns on it: the one that is deployed, the gated one, and a gated one that
+ * writes a later version of the record.
+ */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { GatewayOptions } from "../support/gateway.ts";
 import { type Capture, captureGateway, Runtime } from "../support/runtime.ts";
+import { makeLaterProject } from "./later.ts";
 
-export type Build = "product" | "gated";
+export type Build = "product" | "gated" | "later";
 
 export type ChaosGatewayOptions = {
   origin: string;
@@ -33,7 +37,7 @@ export class ChaosGateway {
     this.#runtime = runtime;
   }
 
-  /** Builds both, and starts neither. */
+  /** Builds all, and runs none. */
   static async open(options: ChaosGatewayOptions): Promise<ChaosGateway> {
     const { origin, control, routes, store, shelf } = options;
     const shared: GatewayOptions = {
@@ -44,7 +48,9 @@ export class ChaosGateway {
     };
     const product = await captureInto(join(shelf, "product"), shared);
     const gated = await captureInto(join(shelf, "gated"), { ...shared, entry: GATED_ENTRY });
-    return new ChaosGateway({ product, gated }, new Runtime());
+    const project = await makeLaterProject();
+    const later = await captureInto(join(shelf, "later"), { ...shared, entry: GATED_ENTRY, project });
+    return new ChaosGateway({ product, gated, later }, new Runtime());
   }
 
   get port(): number {

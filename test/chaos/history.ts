@@ -18,6 +18,9 @@ export type Operation = {
   isBrief: boolean;
 };
 
+/** Which build runs: as it is, or one whose records this one can't read. That one reads both. */
+export type Version = "this" | "later";
+
 /** Why a client called: the first try, more of the same, or a look back at an operation of an earlier kill. */
 export type Use = "first" | "duplicate" | "retry" | "recheck" | "last";
 
@@ -50,8 +53,17 @@ export type Fact =
   | { kind: "killed"; kill: number; point: Point; executor: Executor; crashRule: CrashRule; hit: boolean }
   /** A new gateway is about to serve on the same store: from the kill to here there was none. */
   | { kind: "started"; kill: number }
-  /** The gateway was stopped for a while, and went on. */
-  | { kind: "paused"; ms: number }
+  /** The gateway is killed, aimed at nothing, and started, with another build or for the end of a run: noted before the one and behind the other. */
+  | { kind: "restarting" }
+  | { kind: "restarted" }
+  /** The key's object, or at a place of the ledger's its shards, is about to be broken where it stands. `hit`: it stood at this point. */
+  | { kind: "broken"; key: string; point: Point; hit: boolean }
+  /** No gateway runs; the next ones are of this build, or of a later one that writes a later version of the record. */
+  | { kind: "swapped"; to: Version }
+  /** What a later build has stored in one object's file, once this one has run on it. */
+  | { kind: "left"; file: string; isSame: boolean }
+  /** The gateway was stopped for a while, and went on. `hit`: attempts stood at this point. */
+  | { kind: "paused"; ms: number; point: Point; hit: boolean }
   /** `GET /operations/{id}`. State null: none was given. `toTell`: entries that the key has told so far, or has still to tell. */
   | { kind: "looked"; key: string; state: string | null; effects: readonly string[]; toTell: number }
   /** Verdict of `oncegate verify`, with the pin of the time before: "sound", or what is wrong. Sizes of the shards. */
@@ -62,6 +74,17 @@ export type Fact =
   | { kind: "kept"; shard: string; size: number; root: string }
   /** The origin was asked about an attempt and has said this. `void`: it never will happen. */
   | { kind: "probed"; effect: string; outcome: "committed" | "none" | "void" }
+  /** A run of the reconciliation, as it was told when it was read; times in milliseconds. `ended` null: it runs, or it died. */
+  | {
+      kind: "ran";
+      id: number;
+      startedAt: number;
+      endedAt: number | null;
+      ended: string | null;
+      scanned: number;
+    }
+  /** What runs have learned of an attempt, at the end. */
+  | { kind: "found"; effect: string; code: string; failures: number }
   /** An entry of the ledger at the end. */
   | { kind: "entered"; stream: string; effect: string; type: string; at: number };
 
@@ -72,6 +95,13 @@ export type History = { operations: Operation[]; facts: Fact[] };
 /** Facts of one kind, in order. */
 export function selectFacts<Kind extends Fact["kind"]>(facts: readonly Fact[], kind: Kind): FactOf<Kind>[] {
   return facts.filter((fact): fact is FactOf<Kind> => fact.kind === kind);
+}
+
+const BREAKS: ReadonlySet<Fact["kind"]> = new Set(["killed", "started", "restarting", "restarted", "paused"]);
+
+/** Whether what the origin said before it may have come to nobody. A kill is written down before it is made, and a start behind it. */
+export function isBreak({ kind }: Fact): boolean {
+  return BREAKS.has(kind);
 }
 
 /** A stored or fresh answer of the origin, given by the gateway. */

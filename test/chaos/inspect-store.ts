@@ -1,5 +1,10 @@
 /** Looks at the database files that a gateway has left behind, or is writing. */
+import { createHash } from "node:crypto";
+import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { deserialize } from "node:v8";
+import { readFindingId } from "../../src/core/reconcile/finding.ts";
+import { RECORD_VERSION } from "../../src/core/record.ts";
 import { findDatabaseFile } from "../support/ledger-log.ts";
 import { listObjectFiles } from "../support/object-store.ts";
 import type { Violation } from "./checker.ts";
@@ -44,6 +49,58 @@ export function readLedger(store: string): { entered: FactOf<"entered">[]; kept:
     });
     return { entered, kept };
   });
+}
+
+/** Runs that the database knows of, oldest first, and what they have learned. */
+export function readReconciliation(store: string): { ran: FactOf<"ran">[]; found: FactOf<"found">[] } {
+  return withDatabase(findDatabaseFile(store), (database) => {
+    const runs = database
+      .prepare("SELECT id, started_at, ended_at, ended, scanned FROM runs ORDER BY id")
+      .all();
+    const findings = database.prepare("SELECT id, code, failures FROM findings ORDER BY id").all();
+    return {
+      ran: runs.map(
+        ({ id, started_at, ended_at, ended, scanned }): FactOf<"ran"> => ({
+          kind: "ran",
+          id: Number(id),
+          startedAt: Number(started_at),
+          endedAt: ended_at === null ? null : Number(ended_at),
+          ended: ended === null ? null : String(ended),
+          scanned: Number(scanned),
+        }),
+      ),
+      found: findings.map(({ id, code, failures }): FactOf<"found"> => {
+        const { effect } = readFindingId(String(id));
+        return { kind: "found", effect, code: String(code), failures: Number(failures) };
+      }),
+    };
+  });
+}
+
+/** Digests of all that key objects have stored whose record is of a later version than this build's, by file. */
+export async function readLaterRecords(store: string): Promise<Map<string, string>> {
+  const later = new Map<string, string>();
+  for (const file of await listObjectFiles(store, "KeyObject")) {
+    const rows = withDatabase(file, listStoredRows);
+    const record = rows.find(({ key }) => key === "record");
+    if (record === undefined || versionOf(record.value) <= RECORD_VERSION) continue;
+    const digest = createHash("sha256");
+    for (const { key, value } of rows) digest.update(`${key} ${value.length} `).update(value);
+    later.set(basename(file), digest.digest("hex"));
+  }
+  return later;
+}
+
+function listStoredRows(database: DatabaseSync): { key: string; value: Uint8Array }[] {
+  const table = database.prepare("SELECT name FROM sqlite_master WHERE name = '_cf_KV'").get();
+  if (table === undefined) return [];
+  const rows = database.prepare("SELECT key, value FROM _cf_KV ORDER BY key").all();
+  return rows.map(({ key, value }) => ({ key: String(key), value: Buffer.from(value as Uint8Array) }));
+}
+
+function versionOf(record: Uint8Array): number {
+  const { v } = deserialize(record) as { v?: unknown };
+  return typeof v === "number" ? v : 0;
 }
 
 function withDatabase<Result>(file: string, use: (database: DatabaseSync) => Result): Result {

@@ -22,8 +22,8 @@ export type ChaosOrigin = {
   readonly url: string;
   /** The next request of this key stops there. */
   stop(key: string, stop: Stop): void;
-  /** Lets all stopped requests go on, and stops no other. */
-  release(how: Release): void;
+  /** Lets all stopped requests, or those of some keys, go on, and stops no other of them. */
+  release(how: Release, keys?: readonly string[]): void;
   close(): Promise<void>;
 };
 
@@ -41,7 +41,7 @@ class Script {
   readonly #byDedupe = new Map<string, Execution>();
   /** By the id of the attempt that asked for it; `void` are those that will never be executed. */
   readonly #byEffect = new Map<string, Execution | "void">();
-  #held: ((how: Release) => void)[] = [];
+  #held: { key: string; go: (how: Release) => void }[] = [];
   #executions = 0;
 
   constructor(recorder: Recorder) {
@@ -52,9 +52,12 @@ class Script {
     this.#stops.set(key, stop);
   }
 
-  release(how: Release): void {
-    this.#stops.clear();
-    for (const go of this.#held.splice(0)) go(how);
+  release(how: Release, keys: readonly string[] | null): void {
+    const isMeant = (key: string): boolean => keys === null || keys.includes(key);
+    for (const key of this.#stops.keys()) if (isMeant(key)) this.#stops.delete(key);
+    const held = this.#held;
+    this.#held = held.filter(({ key }) => !isMeant(key));
+    for (const { key, go } of held) if (isMeant(key)) go(how);
   }
 
   serve(arrival: Arrival, reply: Reply): Promise<void> | void {
@@ -68,7 +71,7 @@ class Script {
     const effect = arrival.header("Effect-Id") ?? "";
     const stop = this.#stops.get(key);
     this.#stops.delete(key);
-    const hold = (at: Stop): Promise<Release> => (stop === at ? this.#hold() : Promise.resolve("answer"));
+    const hold = (at: Stop): Promise<Release> => (stop === at ? this.#hold(key) : Promise.resolve("answer"));
     const attempt = Number(arrival.header("Effect-Attempt"));
     this.#recorder.note({ kind: "arrived", key, effect, attempt, dedupe });
     if (stop === "reset") return reply.reset();
@@ -99,9 +102,9 @@ class Script {
     reply.send(200, JSON_FIELDS, JSON.stringify({ outcome, answer }));
   }
 
-  #hold(): Promise<Release> {
+  #hold(key: string): Promise<Release> {
     return new Promise((resolve) => {
-      this.#held.push(resolve);
+      this.#held.push({ key, go: resolve });
     });
   }
 
@@ -144,7 +147,7 @@ export async function startChaosOrigin(recorder: Recorder): Promise<ChaosOrigin>
   return {
     url: origin.url,
     stop: (key, stop) => script.stop(key, stop),
-    release: (how) => script.release(how),
+    release: (how, keys) => script.release(how, keys ?? null),
     close: () => origin.close(),
   };
 }

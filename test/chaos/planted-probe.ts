@@ -18,6 +18,7 @@ const looked = (state: string): Fact => ({
   effects: [EFFECT],
   toTell: 0,
 });
+const paused: Fact = { kind: "paused", ms: 9_000, point: "effect-done", hit: true };
 const killed: Fact = {
   kind: "killed",
   kill: 1,
@@ -54,11 +55,11 @@ export const GOOD_PROBES: readonly [name: string, history: History][] = [
   ],
   [
     "a word that came while nobody listened",
-    describe(executed, probed("committed"), { kind: "paused", ms: 9_000 }, probed("committed")),
+    describe(executed, probed("committed"), paused, probed("committed")),
   ],
   [
-    "a first word behind a pause that got lost",
-    describe({ kind: "paused", ms: 9_000 }, probed("void"), probed("void")),
+    "a word that was lost at the end of the run",
+    describe(probed("void"), { kind: "restarting" }, probed("void"), { kind: "restarted" }, probed("void")),
   ],
   ["an origin that has not seen it yet", describe(probed("none"), probed("none"), probed("void"))],
   [
@@ -70,7 +71,8 @@ export const GOOD_PROBES: readonly [name: string, history: History][] = [
 export const BAD_PROBES: readonly [rule: string, history: History][] = [
   ["asked-again", describe(executed, killed, probed("committed"), probed("committed"))],
   ["asked-again", describe(killed, probed("none"), probed("void"), probed("none"), probed("void"))],
-  ["asked-again", describe({ kind: "paused", ms: 9_000 }, probed("void"), probed("void"), probed("void"))],
+  ["asked-again", describe(paused, probed("void"), probed("void"))],
+  ["asked-again", describe({ kind: "restarting" }, { kind: "restarted" }, probed("void"), probed("void"))],
   ["released-executed", describe(executed, killed, released)],
   ["left-unknown", describe(killed, looked("unknown"))],
   ["left-unknown", describe(killed, looked("in-flight"))],

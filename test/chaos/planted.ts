@@ -92,6 +92,14 @@ const ranThere = [
   ...ending,
 ];
 
+const toLater: Fact = { kind: "swapped", to: "later" };
+const toThis: Fact = { kind: "swapped", to: "this" };
+const refused = refusal(503, "refused", "store-unavailable", 2);
+const broken: Fact = { kind: "broken", key: KEY, point: "settled", hit: true };
+
+/** A later build claims it, this one has to leave it alone, and the later one goes on. */
+const later = [toLater, ...settled, toThis, called(8, "recheck"), tell(8, refused), toLater];
+
 export const GOOD: readonly [name: string, history: History][] = [
   ["a replayed answer", describe([...settled, ...replay, ...ending])],
   ["a held outcome", describe([...lost, ...held])],
@@ -107,8 +115,42 @@ export const GOOD: readonly [name: string, history: History][] = [
   ["a second attempt at an origin that drops repeats", describe([...lostThere, ...ranThere], "retry")],
   ["a lease that had to end first", describe([...lost, called(9, "retry"), tell(9, inFlight), ...held])],
   [
+    "a caller whose attempt was closed by the origin's word before it could say anything",
+    describe([
+      ...[called(1, "first"), arrived(), executed(), replied()],
+      ...[tell(1, refusal(503, "unknown", "claim-lost", 2)), ...replay, ...ending],
+    ]),
+  ],
+  [
     "a loss the first caller heard of",
     describe([...lost.slice(0, 3), tell(1, { ...unknown, status: 502 }), killed, ...held]),
+  ],
+  ["a record of a later build", describe([...later, ...replay, ...ending])],
+  [
+    "a record that a later build may have stored anew",
+    describe([...settled, toLater, toThis, called(8, "recheck"), tell(8, refused), toLater, ...ending]),
+  ],
+  [
+    "a caller who hears of a broken object, and a stored answer",
+    change(
+      describe(
+        [
+          called(1, "first"),
+          arrived(),
+          executed(),
+          replied(),
+          broken,
+          tell(1, { ...unknown, status: 502 }),
+        ].concat(replay, ending),
+        "hold",
+        "settled",
+      ),
+      { kill: 0 },
+    ),
+  ],
+  [
+    "an answer that broke off with its object",
+    describe([...lostAnswer.slice(0, 4), broken, silence(1), ...replay, ...ending]),
   ],
   [
     "a call that met nobody between kill and start",
@@ -206,6 +248,22 @@ export const BAD: readonly [rule: string, history: History][] = [
     "settled-lost",
     describe([...lostAnswer, called(9, "retry"), tell(9, inFlight), ...replay], "hold", "answer-ready"),
   ],
+  [
+    "settled-lost",
+    change(describe([...lostAnswer.slice(0, 4), broken, silence(1), ...held], "hold", "settled"), {
+      kill: 0,
+    }),
+  ],
+  ["later-read", describe([toLater, ...settled, toThis, ...replay, toLater, ...ending])],
+  [
+    "later-read",
+    describe([toLater, ...lost, toThis, called(8, "retry"), arrived(2), tell(8, refused), toLater, ...held]),
+  ],
+  [
+    "answer-forgotten",
+    describe([...settled, toLater, toThis, called(8, "retry"), tell(8, unknown), toLater, ...ending]),
+  ],
+  ["answer-forgotten", describe([...later, called(9, "retry"), tell(9, refused), ...ending])],
   [
     "grant-not-repeated",
     change(describe([...lost, ...held], "hold", "grant-unheard"), { executor: "worker" }),

@@ -119,12 +119,12 @@ export function bucketOf(point: Point): string {
 /** Shares of a crash point, of a gap of the ledger, of D1's writes, of a way out of unknown and of a race. */
 export type Mix = "long" | "short";
 
-/** Of 1,500 kills the long mix gives at least 100 to each crash point and 20 to each gap; the short one is made for 104 kills. */
+/** Of 1,500 kills the long mix gives at least 100 to each crash point and 20 to each gap; the short one is made for 150 kills. */
 const SHARES: Readonly<
   Record<Mix, { crash: number; ledger: number; database: number; probe: number; race: number }>
 > = {
   long: { crash: 102, ledger: 20, database: 20, probe: 20, race: 14 },
-  short: { crash: 5, ledger: 2, database: 20, probe: 2, race: 1 },
+  short: { crash: 8, ledger: 3, database: 20, probe: 3, race: 1 },
 };
 
 export function shareOf(point: Point, mix: Mix): number {

@@ -1,6 +1,6 @@
 /** What must be true where the origin can be asked: it is believed at its first word, and its word is never contradicted. Pure. */
 import type { Violation } from "./checker.ts";
-import { type Fact, type FactOf, type History, selectFacts } from "./history.ts";
+import { type Fact, type FactOf, type History, isBreak, selectFacts } from "./history.ts";
 
 export const PROBE_RULE_NAMES = ["asked-again", "released-executed", "left-unknown"] as const;
 
@@ -10,22 +10,17 @@ export function checkProbes(history: History): Violation[] {
 
 /**
  * A word that closes an outcome is asked for once more only where a kill, or a pause longer than the question may take, came
- * between the origin's word and the record of it. So whatever is asked about is closed by the first question that is answered, and the next one, at most, is for a kill.
+ * between the origin's word and the record of it: whatever is asked about is closed by the first question whose answer can be
+ * heard. The kill that ends a run falls on questions as well: they come all at once where leases have ended in a pause.
  */
 function findAskedAgain(facts: readonly Fact[]): Violation[] {
   const saidIn = new Map<string, number>();
-  // A kill is written down before it is made, and a start behind it: what is said between the two is lost as well.
   let breaks = 0;
-  // The first word behind a pause has been seen to get lost, too: one more is asked for then, and no third.
-  let isBehindPause = false;
   return facts.flatMap((fact) => {
-    if (fact.kind === "killed" || fact.kind === "started" || fact.kind === "paused") {
-      breaks += 1;
-      isBehindPause = fact.kind === "paused";
-    }
+    if (isBreak(fact)) breaks += 1;
     if (fact.kind !== "probed" || fact.outcome === "none") return [];
     const before = saidIn.get(fact.effect);
-    saidIn.set(fact.effect, before === undefined && isBehindPause ? breaks - 1 : breaks);
+    saidIn.set(fact.effect, breaks);
     if (before === undefined || before < breaks) return [];
     return [
       {

@@ -1,6 +1,8 @@
 /** What a run came to, in lines of text. */
-import { type Fact, isSuccess, isUnknown, type Operation, selectFacts } from "./history.ts";
-import { bucketOf, groupOf, POINT_NAMES } from "./points.ts";
+
+import { BREAK_POINTS } from "./breaks.ts";
+import { type Fact, isBreak, isSuccess, isUnknown, type Operation, selectFacts } from "./history.ts";
+import { bucketOf, groupOf, POINT_NAMES, type Point } from "./points.ts";
 import { listClosingTimes } from "./probe-rules.ts";
 import type { ChaosRun } from "./run-chaos.ts";
 
@@ -8,24 +10,34 @@ import type { ChaosRun } from "./run-chaos.ts";
 const ENDINGS = ["answered", "replayed", "ran after", "unknown +", "unknown -", "freed", "open"] as const;
 type Ending = (typeof ENDINGS)[number];
 
-/** A kill that the machine's own delays have moved is no proof of anything; some of them are to be expected. */
-const HITS_LEAST = 0.75;
 /** Keys whose whole history is printed. */
 const KEYS_SHOWN = 8;
 
-/** Buckets that got fewer kills than their quota, or points that were missed too often: what such a run has not shown. */
+/** What a run has not shown: buckets with fewer kills on their points than their quota, places with too few breaks. */
 export function listShortfalls(run: ChaosRun): string[] {
   const killed = selectFacts(run.history.facts, "killed");
   const early = killed.length < run.kills ? [`ended after ${killed.length} of ${run.kills} kills`] : [];
   const byBucket = Map.groupBy(killed, ({ point }) => bucketOf(point));
   const short = [...run.quotas].flatMap(([bucket, quota]) => {
-    const made = byBucket.get(bucket)?.length ?? 0;
-    return made < quota ? [`${bucket}: ${made} kills of ${quota}`] : [];
+    const made = byBucket.get(bucket)?.filter(({ hit }) => hit).length ?? 0;
+    return made < quota ? [`${bucket}: ${made} kills of ${quota} fell on the point`] : [];
   });
-  const missed = countByPoint(run)
-    .filter(({ kills, hits }) => hits < Math.floor(kills * HITS_LEAST))
-    .map(({ point, kills, hits }) => `${point}: only ${hits} of ${kills} kills fell on the point`);
-  return [...early, ...short, ...missed];
+  const unbroken = BREAK_POINTS.flatMap((point) => {
+    const made = countBreaks(run, point).hits;
+    return made < run.breakQuota ? [`${point}: ${made} breaks of ${run.breakQuota} fell on the point`] : [];
+  });
+  return [...early, ...short, ...unbroken, ...listUnseen(run)];
+}
+
+/** What the whole of a run has to have shown at least once. */
+function listUnseen({ breakQuota, history: { facts } }: ChaosRun): string[] {
+  if (breakQuota === 0) return [];
+  const wanted: [text: string, isThere: boolean][] = [
+    ["no reconciliation was killed", countRuns(facts).killed > 0],
+    ["no reconciliation has found anything open", countRuns(facts).scanned > 0],
+    ["no record of a later build was left as it was", selectFacts(facts, "left").length > 0],
+  ];
+  return wanted.filter(([, isThere]) => !isThere).map(([text]) => text);
 }
 
 /** Seed, counts, violations with what happened to their keys, verdict. */
@@ -43,16 +55,20 @@ export function describeRun(run: ChaosRun): string {
     `ledger: ${selectFacts(facts, "entered").length} entries, verified ${checks.length} times, ` +
       `${selectFacts(facts, "shown").length} checkpoints shown`,
     describeProbes(facts),
+    describePauses(facts),
     `kills by bucket: ${describeBuckets(run)}`,
     "",
     ...describeTable(run),
     "",
+    describeBreaks(run),
+    describeSwaps(facts),
+    describeRuns(facts),
     "answered: before the kill. replayed: settled before it, told after it. ran after: the retry was the first to run.",
     "unknown: the origin had its effect (+) or had none (-). freed: its window is over and the key was freed.",
     "",
     ...describeViolations(run),
     ...shortfalls.map((text) => `SHORTFALL ${text}`),
-    ...(run.violations.length > 0 ? [`store kept in ${run.store}`] : []),
+    ...(run.violations.length > 0 ? [`stores kept: ${run.stores.join(", ")}`] : []),
     `verdict: ${isGood ? "every promise was kept" : "FAILED"} (seed ${run.seed})`,
   ].join("\n");
 }
@@ -67,9 +83,53 @@ function describeProbes(facts: readonly Fact[]): string {
   );
 }
 
+function describePauses(facts: readonly Fact[]): string {
+  const pauses = selectFacts(facts, "paused");
+  return `paused at: ${pauses.map(({ point, hit }) => `${point}${hit ? "" : " (missed)"}`).join(", ")}`;
+}
+
 function describeBuckets(run: ChaosRun): string {
   const byBucket = Map.groupBy(selectFacts(run.history.facts, "killed"), ({ point }) => bucketOf(point));
   return [...run.quotas].map(([bucket]) => `${bucket} ${byBucket.get(bucket)?.length ?? 0}`).join(", ");
+}
+
+function countBreaks({ history }: ChaosRun, at: Point) {
+  const broken = selectFacts(history.facts, "broken").filter(({ point }) => point === at);
+  return { breaks: broken.length, hits: broken.filter(({ hit }) => hit).length };
+}
+
+function describeBreaks(run: ChaosRun): string {
+  const counts = BREAK_POINTS.map((point) => {
+    const { breaks, hits } = countBreaks(run, point);
+    return `${point} ${hits}${hits < breaks ? ` (of ${breaks})` : ""}`;
+  });
+  return `objects broken at: ${counts.join(", ")}`;
+}
+
+function describeSwaps(facts: readonly Fact[]): string {
+  const swaps = selectFacts(facts, "swapped").length;
+  return (
+    `builds swapped ${swaps} times; records of the later one that this one has left as they were: ` +
+    `${selectFacts(facts, "left").filter(({ isSame }) => isSame).length}`
+  );
+}
+
+function describeRuns(facts: readonly Fact[]): string {
+  const { ended, killed, scanned } = countRuns(facts);
+  return `reconciliation: ${ended} runs have come to their end and ${killed} were killed, with ${scanned} open effects scanned`;
+}
+
+/** Runs as they were seen last; each gateway counts its own. */
+function countRuns(facts: readonly Fact[]) {
+  const runs = [
+    ...new Map(selectFacts(facts, "ran").map((run) => [`${run.id} ${run.startedAt}`, run])).values(),
+  ];
+  const ended = runs.filter((run) => run.ended !== null);
+  return {
+    ended: ended.length,
+    killed: runs.length - ended.length,
+    scanned: runs.reduce((sum, run) => sum + run.scanned, 0),
+  };
 }
 
 function describeViolations(run: ChaosRun): string[] {
@@ -96,7 +156,7 @@ function describeTable(run: ChaosRun): string[] {
   const stories = listStories(run);
   const rows = countByPoint(run).map(({ point, kills, hits }) => {
     const ended = run.history.operations
-      .filter((operation) => operation.point === point)
+      .filter((operation) => operation.point === point && operation.kill > 0)
       .map((operation) => endingOf(operation, stories.get(operation.key) ?? []));
     const counts = ENDINGS.map((ending) => ended.filter((each) => each === ending).length);
     return [`${groupOf(point)} ${point}`, kills, hits, ...counts];
@@ -141,6 +201,5 @@ function listFactsOfAttempt(facts: readonly Fact[], effect: string): Fact[] {
   const isOf = (fact: Fact): boolean => "effect" in fact && fact.effect === effect;
   const first = facts.findIndex(isOf);
   const last = facts.findLastIndex((fact) => isOf(fact) && fact.kind !== "entered");
-  const isBreak = ({ kind }: Fact): boolean => kind === "killed" || kind === "started" || kind === "paused";
   return facts.filter((fact, i) => isOf(fact) || (isBreak(fact) && i > first && i < last));
 }

@@ -4,7 +4,7 @@ import { runFullDisk } from "./full-disk.ts";
 import { POINT_NAMES } from "./points.ts";
 import { describeRun, listShortfalls } from "./report.ts";
 import { runChaos } from "./run-chaos.ts";
-import { describeSoak, runSoak } from "./soak.ts";
+import { describeSoak, runSoak } from "./soak/run-soak.ts";
 
 const USAGE = `npm run chaos -- [options]
   --kills N          1 to 5000 (1500)
@@ -12,9 +12,11 @@ const USAGE = `npm run chaos -- [options]
   --seed N           where and when each kill falls (from the clock; printed)
   --executor WHICH   object, worker or both (both)
   --point NAME       only kills of this point (all of them)
-  --pauses N         times that the gateway is stopped for longer than a lease, 0 to 50 (4)
+  --lanes N          gateways that are killed at the same time, each on a store of its own, 1 to 8 (2)
+  --pauses N         times that the gateway is stopped for longer than a lease, 0 to 50 (8)
   --verbose          a line for every kill
-  --soak SECONDS     instead of all that: load, and what is left of it; 10 to 86400`;
+  --soak SECONDS     instead of all that: load, and what is left of it; 10 to 86400
+  --leak             with --soak, of a Worker that keeps something of every request: has to fail`;
 const EXECUTORS = { object: ["object"], worker: ["worker"], both: ["object", "worker"] };
 const MIXES = ["long", "short"];
 /** A kill, with its restart and its retries, takes half a second; a machine that needs much more is too slow to aim on. */
@@ -30,15 +32,17 @@ function readOptions(args) {
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       executor: { type: "string", default: "both" },
       point: { type: "string" },
-      pauses: { type: "string", default: "4" },
+      lanes: { type: "string", default: "2" },
+      pauses: { type: "string", default: "8" },
       soak: { type: "string" },
+      leak: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return { kind: "help" };
   if (values.soak !== undefined)
-    return { kind: "soak", seconds: readNumber("soak", values.soak, 10, 86_400) };
+    return { kind: "soak", seconds: readNumber("soak", values.soak, 10, 86_400), isLeaky: values.leak };
   const { mix, verbose } = values;
   const executors = Object.hasOwn(EXECUTORS, values.executor) ? EXECUTORS[values.executor] : null;
   if (executors === null) throw new Error(`--executor: "${values.executor}" is not object, worker or both`);
@@ -50,7 +54,8 @@ function readOptions(args) {
     throw new Error(`--point: "${point}" is none of ${POINT_NAMES.join(", ")}`);
   const points = point === undefined ? POINT_NAMES : [point];
   const pauses = readNumber("pauses", values.pauses, 0, 50);
-  return { kind: "run", kills, mix, seed, executors, points, pauses, verbose };
+  const lanes = readNumber("lanes", values.lanes, 1, 8);
+  return { kind: "run", kills, mix, seed, executors, points, lanes, pauses, verbose };
 }
 
 function readNumber(name, text, least, most) {
@@ -64,11 +69,11 @@ async function main() {
   if (options.kind === "help") return process.stdout.write(`${USAGE}\n`);
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort());
-  if (options.kind === "soak") return soak(options.seconds);
-  const { seed, kills, mix, executors, points, pauses, verbose } = options;
+  if (options.kind === "soak") return soak(options);
+  const { seed, kills, mix, executors, points, lanes, pauses, verbose } = options;
   process.stdout.write(`seed ${seed}, ${kills} kills, ${mix} mix, executor ${executors.join(" and ")}\n`);
   const run = await runChaos({
-    ...{ kills, mix, seed, executors, points, pauses },
+    ...{ kills, mix, seed, executors, points, lanes, pauses },
     msMax: kills * KILL_MS_MAX,
     stop: stop.signal,
     onKill(kill, { point, executor, crashRule, delayMs }, hit) {
@@ -97,8 +102,8 @@ async function fillDisk() {
   return run.violations.length === 0;
 }
 
-async function soak(seconds) {
-  const run = await runSoak(seconds);
+async function soak(options) {
+  const run = await runSoak(options);
   process.stdout.write(`${describeSoak(run)}\n`);
   process.exitCode = run.failures.length === 0 ? 0 : 1;
 }

@@ -1,6 +1,15 @@
 /** Which kill is aimed where: every bucket in its share at any time, in an order that a seed decides. */
 import type { Executor } from "./history.ts";
-import { type Aim, bucketOf, listAims, type Mix, POINTS, type Point, shareOf } from "./points.ts";
+import {
+  type Aim,
+  bucketOf,
+  listAims,
+  type Mix,
+  POINT_NAMES,
+  POINTS,
+  type Point,
+  shareOf,
+} from "./points.ts";
 
 /** `points`: those that are aimed at. */
 export type Plan = { kills: number; mix: Mix; executors: readonly Executor[]; points: readonly Point[] };
@@ -12,7 +21,47 @@ export type PlannedKill = Aim & {
   isLate: boolean;
 };
 
+/** At least half of the points allow a break in the life before the kill. */
+const KILLS_PER_BREAK = 75;
+
 type Bucket = { name: string; share: number; made: number; aims: Aim[]; waiting: Aim[] };
+
+/** A kill and its number; `progress`: the share of kills that was given out before it. */
+export type Aimed = { kill: number; planned: PlannedKill; progress: number };
+
+/** What those who kill take their kills from. One that has missed is made again, as long as not more than a tenth of all have. */
+export class KillQueue {
+  readonly #waiting: PlannedKill[];
+  readonly #count: number;
+  #repeatsLeft: number;
+  #taken = 0;
+
+  constructor(schedule: readonly PlannedKill[]) {
+    this.#waiting = [...schedule];
+    this.#count = schedule.length;
+    this.#repeatsLeft = Math.ceil(schedule.length / 10);
+  }
+
+  take(): Aimed | null {
+    const planned = this.#waiting.shift();
+    if (planned === undefined) return null;
+    const progress = Math.min(this.#taken / this.#count, 1);
+    this.#taken += 1;
+    return { kill: this.#taken, planned, progress };
+  }
+
+  again(planned: PlannedKill): void {
+    if (this.#repeatsLeft === 0) return;
+    this.#repeatsLeft -= 1;
+    this.#waiting.push(planned);
+  }
+
+  /** Gives out no more. */
+  stop(): void {
+    this.#waiting.length = 0;
+    this.#repeatsLeft = 0;
+  }
+}
 
 function listBuckets({ mix, executors, points }: Plan): Bucket[] {
   const byName = Map.groupBy(listAims(executors, points), ({ point }) => bucketOf(point));
@@ -27,6 +76,11 @@ export function quotasOf(plan: Plan): Map<string, number> {
   const buckets = listBuckets(plan);
   const total = buckets.reduce((sum, { share }) => sum + share, 0);
   return new Map(buckets.map(({ name, share }) => [name, Math.floor((plan.kills * share) / total)]));
+}
+
+/** Breaks that each of their points gets at least, where every point is aimed at. */
+export function breakQuotaOf({ kills, points }: Plan): number {
+  return points.length === POINT_NAMES.length ? Math.floor(kills / KILLS_PER_BREAK) : 0;
 }
 
 /** The same seed gives the same schedule. */

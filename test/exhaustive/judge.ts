@@ -3,7 +3,7 @@ import type { Entry } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
 import type { KeyRecord } from "../../src/core/record.ts";
 import { type Row, type Step, splitByLife } from "../model/history.ts";
-import { INVARIANTS } from "../model/invariants.ts";
+import { INVARIANTS, isKnownCommitted } from "../model/invariants.ts";
 import { predict } from "../model/reference.ts";
 import { describeAnswer } from "../model/words.ts";
 import { adoptTime, compare, Violation } from "../model/world.ts";
@@ -100,7 +100,8 @@ function judgeAttempts(row: Row, place: Place, about: Case): readonly Attempt[] 
     attempts = [...attempts, { ...token, effect, window: next.windows, leaseUntil, ...fresh, ...marks }];
   }
   const isFreed = after.state === "released" && before.state !== "released";
-  const isRefused = event.do === "settle" && answer.kind === "fenced" && after.state !== "absent";
+  const isFenced = event.do === "settle" && answer.kind === "fenced" && after.state !== "absent";
+  const isRefused = isFenced && !isKnownCommitted(before, event.token);
   if (!isFreed && !isRefused && row.entries.length === 0) return attempts;
   return attempts.map((attempt) => {
     const isTold = attempt.isTold || row.entries.some((entry) => digestOf(entry) === attempt.effect);

@@ -259,7 +259,7 @@ function entriesArePaths({ rows }: History): string | null {
   return null;
 }
 
-/** told: what a fenced settle said is kept, once at least, as long as the record has not come to its end. */
+/** told: what a fenced settle said is kept, once at least, as long as the record has not come to its end, and unless that is known. */
 function fencedAnswersAreTold({ rows }: History): string | null {
   const told = new Set<string | null>();
   for (const { now, event, answer, before, after, entries } of rows) {
@@ -267,9 +267,14 @@ function fencedAnswersAreTold({ rows }: History): string | null {
     if (event.do !== "settle" || answer.kind !== "fenced" || after.state === "absent" || isOver(before, now))
       continue;
     const digest = event.answer.kind === "lost" ? null : event.answer.digest;
-    if (!told.has(digest)) return `nobody hears of ${digest}`;
+    if (!told.has(digest) && !isKnownCommitted(before, event.token)) return `nobody hears of ${digest}`;
   }
   return null;
+}
+
+/** It was closed as committed by somebody who had no answer. */
+export function isKnownCommitted(record: KeyRecord, { inc, n }: Token): boolean {
+  return record.state === "settled" && record.answer.kind === "lost" && record.inc === inc && record.n === n;
 }
 
 function isOver(record: KeyRecord, now: number): boolean {

@@ -274,7 +274,7 @@ const telling: readonly Mutant[] = [
     make: (step) => (before, event, now) => {
       const made = step(before, event, now);
       const isLate = event.do === "settle" && made.answer.kind === "fenced";
-      return isLate && before.state === "settled" ? { ...made, record: before, entries: [] } : made;
+      return isLate && made.record.state === before.state ? { ...made, record: before, entries: [] } : made;
     },
   },
   {

@@ -79,6 +79,7 @@ async function runMany(options) {
     Array.from({ length: jobs }, (_, part) =>
       runTask({ job: "run", kept: KEPT, from, histories, jobs, part, mutant }, ({ tally }) => {
         add(total, tally);
+        for (const violation of tally.violations) tell(violation);
         if (performance.now() - shown < 10_000) return;
         shown = performance.now();
         process.stdout.write(`${total.histories} histories, ${total.violations.length} violations\n`);
@@ -86,6 +87,12 @@ async function runMany(options) {
     ),
   );
   return { total, seconds: (performance.now() - begun) / 1_000 };
+}
+
+function tell({ seed, invariant, text }) {
+  process.stdout.write(
+    `seed ${seed}: ${invariant}: ${text}\n  npm run simulate -- --histories 1 --seed ${seed} --trace\n`,
+  );
 }
 
 function describe({ total, seconds }) {
@@ -109,11 +116,6 @@ async function simulate(options) {
   process.stdout.write(`\n${describe(run)}\n`);
   const shortfalls = listShortfalls(run.total);
   for (const shortfall of shortfalls) process.stdout.write(`too rare: ${shortfall}\n`);
-  for (const { seed, invariant, text } of run.total.violations) {
-    process.stdout.write(
-      `seed ${seed}: ${invariant}: ${text}\n  npm run simulate -- --histories 1 --seed ${seed} --trace\n`,
-    );
-  }
   return run.total.violations.length === 0 && shortfalls.length === 0;
 }
 
@@ -130,7 +132,10 @@ async function hunt(options) {
         { job: "mutants", names, kept: KEPT, from: options.seed, most: options.histories },
         ({ name, death }) => {
           deaths.set(name, death);
-          const how = death === null ? "LIVES" : `${death.history}, ${death.invariant}: ${death.text}`;
+          const how =
+            death === null
+              ? "LIVES"
+              : `${death.history}, seed ${death.seed}, ${death.invariant}: ${death.text}`;
           process.stdout.write(`${name}: ${how}\n`);
         },
       );

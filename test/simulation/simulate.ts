@@ -19,8 +19,8 @@ export type Simulator = {
 
 let sqlite: Sqlite | null = null;
 
-/** `product`: the module that runs the product's code, as it is or as a mutant. */
-export async function openSimulator(product: Deployment): Promise<Simulator> {
+/** The modules that run the product's code, as it is or as a mutant: the build that is deployed, and the one that comes after it. */
+export async function openSimulator(product: Deployment, next: Deployment): Promise<Simulator> {
   replaceGlobals();
   const base: Base = await product.makeBase();
   sqlite ??= new Sqlite();
@@ -28,7 +28,12 @@ export async function openSimulator(product: Deployment): Promise<Simulator> {
   return {
     run(seed, { damping = UNDAMPED, share = SHARE, trace } = {}) {
       database.empty();
-      const world = new World(product, base, database, { seed, damping, share, trace: trace ?? null });
+      const world = new World({ product, next, base }, database, {
+        seed,
+        damping,
+        share,
+        trace: trace ?? null,
+      });
       const history = world.run();
       return { history, violation: checkHistory(history) };
     },

@@ -5,6 +5,7 @@
  */
 import { prepareMutant } from "./load.mjs";
 import { MUTANTS } from "./mutants/list.mjs";
+import { nextBuildOf } from "./next-build.mjs";
 
 const ANSWER_EVERY = 500;
 const VIOLATIONS_MAX = 10;
@@ -25,10 +26,15 @@ function mutantOf(name) {
   return found;
 }
 
-async function openProduct(mutant) {
-  const query = mutant === null ? "" : `?mutant=${encodeURIComponent(mutant)}`;
-  const { deployment } = await import(`./world/deployment.ts${query}`);
-  return openSimulator(deployment);
+/** The product, or a mutant of it, and the build that comes after it. */
+async function openProduct(name) {
+  const mutant = name === null ? null : mutantOf(name);
+  const next = nextBuildOf(mutant);
+  if (mutant !== null) prepareMutant(mutant);
+  prepareMutant(next);
+  const load = async (query) => (await import(`./world/deployment.ts${query}`)).deployment;
+  const queryOf = ({ name }) => `?mutant=${encodeURIComponent(name)}`;
+  return openSimulator(await load(mutant === null ? "" : queryOf(mutant)), await load(queryOf(next)));
 }
 
 /** Promises are carried to their end by hand, which works only from outside of any promise. */
@@ -51,7 +57,6 @@ function* listSeeds({ kept, from, histories, jobs, part }) {
 }
 
 async function runSeeds({ mutant, ...portion }) {
-  if (mutant !== null) prepareMutant(mutantOf(mutant));
   const simulator = await openProduct(mutant);
   const seeds = listSeeds(portion);
   for (let isOver = false; !isOver; ) {
@@ -72,7 +77,6 @@ async function runSeeds({ mutant, ...portion }) {
 /** A mutant dies at the first history that is judged wrong. */
 async function hunt({ names, most, ...portion }) {
   for (const name of names) {
-    prepareMutant(mutantOf(name));
     const simulator = await openProduct(name);
     const death = await outside(() => {
       let history = 0;
@@ -88,7 +92,6 @@ async function hunt({ names, most, ...portion }) {
 }
 
 async function show({ seed, mutant, without, factor, clients, ledger, isTraced }) {
-  if (mutant !== null) prepareMutant(mutantOf(mutant));
   const simulator = await openProduct(mutant);
   const damping = { without: new Set(without), factor };
   const share = { clients: clients ?? SHARE.clients, ledger: ledger ?? SHARE.ledger };
@@ -104,7 +107,6 @@ async function show({ seed, mutant, without, factor, clients, ledger, isTraced }
 }
 
 async function makeSmall({ seed, mutant }) {
-  if (mutant !== null) prepareMutant(mutantOf(mutant));
   const simulator = await openProduct(mutant);
   const small = await outside(() => shrink(simulator, seed));
   say({

@@ -1,7 +1,7 @@
 /**
  * Starts the runtime each time it is told to, and ends it when whoever tells is gone. Takes `{ args, config }` over the
- * IPC channel, gives `{ kind: "ready", pid, port }` when the server listens and `{ kind: "ended" }` when it has ended,
- * whoever ended it.
+ * IPC channel, gives `{ kind: "ready", pid, port, inspector }` when the server listens and `{ kind: "ended" }` when it has ended,
+ * whoever ended it. `inspector`: the inspector's port; null where the arguments ask for none.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -19,9 +19,17 @@ function start({ args, config }) {
   // It may be killed before it has read all of its configuration.
   started.stdin.on("error", () => {});
   started.stdin.end(readFileSync(config));
+  const isInspected = args.some((arg) => arg.startsWith("--inspector-addr="));
+  let direct = null;
+  let inspector = null;
   createInterface(started.stdio[3]).on("line", (line) => {
-    const { socket, port } = JSON.parse(line);
-    if (DIRECT.test(socket ?? "")) process.send({ kind: "ready", pid: started.pid, port });
+    const { event, socket, port } = JSON.parse(line);
+    const isDirect = DIRECT.test(socket ?? "");
+    if (event === "listen-inspector") inspector = port;
+    else if (isDirect) direct = port;
+    else return;
+    const isReady = direct !== null && (inspector !== null || !isInspected);
+    if (isReady) process.send({ kind: "ready", pid: started.pid, port: direct, inspector });
   });
   started.once("exit", () => {
     if (process.connected) process.send({ kind: "ended" });

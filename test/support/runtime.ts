@@ -29,13 +29,19 @@ export async function captureGateway(options: GatewayOptions, folder: string): P
   return { args, config: join(folder, "config.bin") };
 }
 
-type Message = { kind: "ready"; pid: number; port: number } | { kind: "ended" };
+type Message = { kind: "ready"; pid: number; port: number; inspector: number | null } | { kind: "ended" };
+
+/** The same with an inspector of its isolates, at a port of its own. */
+export function withInspector({ args, config }: Capture): Capture {
+  return { args: [...args, "--inspector-addr=127.0.0.1:0"], config };
+}
 
 /** One server at a time. */
 export class Runtime {
   readonly #host: ChildProcess;
   readonly #written: string[] = [];
   #pid: number | null = null;
+  #inspector: number | null = null;
 
   constructor() {
     this.#host = spawn(process.execPath, [HOST], { stdio: ["ignore", "pipe", "pipe", "ipc"] });
@@ -49,6 +55,11 @@ export class Runtime {
     return this.#pid;
   }
 
+  /** Port of the server's inspector; null where it was started without one. */
+  get inspector(): number | null {
+    return this.#inspector;
+  }
+
   /** All that the servers have written since this was asked last. */
   takeLogs(): string {
     return this.#written.splice(0).join("");
@@ -60,6 +71,7 @@ export class Runtime {
     const message = await this.#next();
     if (message.kind === "ended") throw new Error(`the server did not start: ${this.takeLogs()}`);
     this.#pid = message.pid;
+    this.#inspector = message.inspector;
     return message.port;
   }
 

@@ -39,6 +39,21 @@ describe("writeMessage", () => {
     );
   });
 
+  it.each([
+    "a".repeat(63),
+    "a".repeat(64),
+    "a".repeat(65),
+    `${"a".repeat(63)}\u00e9`,
+    "\u00e9",
+    "a\ud83d\ude00",
+    `\ud800${"a".repeat(80)}`,
+    "a\ud800",
+  ])("writes the text %j as encodeUtf8 does", (text) => {
+    const [read = ""] = readMessage(writeMessage([text, "next"]));
+
+    expect(read).toBe(toHex(encodeUtf8(text)));
+  });
+
   it("can be read back to exactly the parts that were given", () => {
     fc.assert(
       fc.property(fc.array(anyPart, { maxLength: 6 }), (parts) => {

@@ -209,6 +209,12 @@ describe("a mistaken variable", () => {
     ["ROUTES", "[{", 'ROUTES is "[{"; allowed: a list of'],
     ["ROUTES", '"x"', 'ROUTES is "\\"x\\""; allowed: a list of'],
     ["ROUTES", '[{"key":1}]', 'ROUTES[0].key is 1; allowed: "required"'],
+    ["ROUTES", '[{"key":"off","key":"required"}]', 'ROUTES[0].key is "required"; allowed: each member once'],
+    [
+      "ROUTES",
+      '[{"probe":{"url":"/a","url":"/a"}}]',
+      'ROUTES[0].probe.url is "/a"; allowed: each member once',
+    ],
     ["LEDGER_NAME", "", 'LEDGER_NAME is ""; allowed: 1 to 128 letters'],
     ["LEDGER_NAME", "a".repeat(129), "allowed: 1 to 128 letters"],
     ["LEDGER_NAME", "a b", 'LEDGER_NAME is "a b"; allowed: 1 to 128 letters'],

@@ -172,6 +172,7 @@ describe("mistake lines", () => {
     withCanary,
     withCanary.map((text) => JSON.stringify([text])),
     withCanary.map((text) => JSON.stringify([{ [text]: text }])),
+    withCanary.map((text) => `[{${JSON.stringify(text)}:1,${JSON.stringify(text)}:${JSON.stringify(text)}}]`),
     withCanary.map((text) => JSON.stringify([{ id: text, sha256: text, roles: [text] }])),
     withCanary.map((text) => JSON.stringify({ secret: { [text]: [text] } })),
     withCanary.map((text) => [{ id: { [text]: text }, secret: text, principal: text }]),

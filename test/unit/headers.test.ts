@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import {
   fieldValue,
   isDecodedByRuntime,
+  isForwardableCoding,
+  isStillCoded,
   type Pairs,
   pairsForClient,
   pairsForOrigin,
@@ -174,6 +176,22 @@ describe("isDecodedByRuntime", () => {
   });
 });
 
+describe("a transfer coding", () => {
+  it.each<[string | null, boolean, boolean]>([
+    [null, true, false],
+    ["chunked", true, false],
+    ["Chunked", true, false],
+    ["identity", false, false],
+    ["identity, chunked", false, false],
+    ["gzip, chunked", false, true],
+    ["chunked, gzip", false, true],
+    ["", false, true],
+    ["xchunked", false, true],
+  ])("%j of a request can go on: %s; of an answer it is still there: %s", (coding, goesOn, stays) => {
+    expect([isForwardableCoding(coding), isStillCoded(coding)]).toEqual([goesOn, stays]);
+  });
+});
+
 describe("pairsForClient", () => {
   it.each([...HOP_BY_HOP, ...GATEWAY])("keeps %s from the client", (name, value) => {
     expect(
@@ -242,7 +260,7 @@ describe("pairsForClient", () => {
 });
 
 describe("pairsToKeep", () => {
-  const kept = (pairs: Pairs) => pairsToKeep(pairs, { cookies: false });
+  const kept = (pairs: Pairs) => pairsToKeep(pairsForClient(pairs), { cookies: false });
 
   it("keeps ordinary fields as they are, in order, repeats included", () => {
     expect(kept(ORDINARY)).toEqual(ORDINARY);

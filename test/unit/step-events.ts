@@ -31,6 +31,7 @@ export const EVENT_NAMES = [
   "release, old attempt",
   "orphan",
   "probed committed",
+  "probed committed, answer lost",
   "probed none, sealed",
   "probed none, observed early",
   "probed none, observed late",
@@ -132,6 +133,15 @@ const settle = (tokenFor: (record: KeyRecord) => Token, answer: Answer): Make =>
   };
 };
 
+const probedCommitted = (tokenFor: (record: KeyRecord) => Token, answer: Answer): Make => {
+  return (record) => ({
+    do: "probed",
+    token: tokenFor(record),
+    verdict: { kind: "committed", answer },
+    jitter: 0,
+  });
+};
+
 const probedNone = (sealed: boolean, ageMs: number): Make => {
   return (record) => ({
     do: "probed",
@@ -211,12 +221,8 @@ export const EVENTS: Record<EventName, Make> = {
     evidence: "signed-none",
   }),
   orphan: () => ({ do: "orphan" }),
-  "probed committed": (record) => ({
-    do: "probed",
-    token: current(record),
-    verdict: { kind: "committed", answer: ANSWER },
-    jitter: 0,
-  }),
+  "probed committed": probedCommitted(current, ANSWER),
+  "probed committed, answer lost": probedCommitted(current, { kind: "lost" }),
   // What has been sealed never happens, however long ago it was asked.
   "probed none, sealed": probedNone(true, 3_600 * SECOND),
   "probed none, observed early": probedNone(false, 0),
@@ -229,12 +235,7 @@ export const EVENTS: Record<EventName, Make> = {
     verdict: { kind: "silent" },
     jitter: 0,
   }),
-  "probed committed, old attempt": (record) => ({
-    do: "probed",
-    token: oldAttempt(record),
-    verdict: { kind: "committed", answer: ANSWER },
-    jitter: 0,
-  }),
+  "probed committed, old attempt": probedCommitted(oldAttempt, ANSWER),
   "resolve, A says committed": resolve("a", COMMITTED),
   "resolve, A says not committed": resolve("a", NOT_COMMITTED),
   "resolve, B says committed": resolve("b", COMMITTED),

@@ -40,6 +40,7 @@ const absent: Row = {
   release: same("fenced"),
   orphan: same("done"),
   "probed committed": same("fenced"),
+  "probed committed, answer lost": same("fenced"),
   "probed none, sealed": same("fenced"),
   ...probeTellsNothing("fenced"),
   tick: same("done"),
@@ -63,6 +64,7 @@ const running: Row = {
   release: moved("released", "done", "released"),
   orphan: moved("unknown", "done", "unknown"),
   "probed committed": same("done"),
+  "probed committed, answer lost": same("done"),
   "probed none, sealed": same("done"),
   ...probeTellsNothing("done"),
   tick: same("done"),
@@ -108,6 +110,7 @@ const lapsed: Row = {
   "release, old attempt": moved("unknown", "fenced", "unknown"),
   orphan: moved("unknown", "done", "unknown"),
   "probed committed": moved("settled", "done", "unknown", "settled"),
+  "probed committed, answer lost": moved("settled", "done", "unknown", "settled"),
   "probed none, sealed": moved("released", "done", "unknown", "released"),
   "probed none, observed early": moved("unknown", "done", "unknown"),
   "probed none, observed late": moved("released", "done", "unknown", "released"),
@@ -142,6 +145,7 @@ const unknown: Row = {
   release: moved("released", "done", "released"),
   orphan: same("done"),
   "probed committed": moved("settled", "done", "settled"),
+  "probed committed, answer lost": moved("settled", "done", "settled"),
   "probed none, sealed": moved("released", "done", "released"),
   "probed none, observed early": moved("unknown", "done"),
   "probed none, observed late": moved("released", "done", "released"),
@@ -196,9 +200,18 @@ const settled: Row = {
   release: moved("settled", "fenced", "contradiction"),
   orphan: same("done"),
   "probed committed": same("done"),
+  "probed committed, answer lost": same("done"),
   "probed none, sealed": moved("settled", "done", "contradiction"),
   ...probeTellsNothing("done"),
   tick: same("done"),
+};
+
+/** Whoever closed it had no answer: who says that it is committed, and has one, says nothing else. */
+const answerless: Row = {
+  ...settled,
+  ...objects("settled", ...SAY_NO),
+  settle: same("fenced"),
+  "settle, other answer": same("fenced"),
 };
 
 const expired: Row = { ...settled, begin: same("expired"), "begin, same nonce": same("expired") };
@@ -217,6 +230,7 @@ const released: Row = {
   release: same("done"),
   orphan: same("done"),
   "probed committed": moved("released", "done", "contradiction"),
+  "probed committed, answer lost": moved("released", "done", "contradiction"),
   "probed none, sealed": same("done"),
   ...probeTellsNothing("done"),
   tick: same("done"),
@@ -251,6 +265,7 @@ export const TABLE: Record<StateName, Row> = {
   "unknown, two operators spoke": nearlyResolved,
   "unknown, retry": { ...unknown, ...fencesAndGrants },
   "settled, in window": settled,
+  "settled, answer lost": answerless,
   "settled, in quarantine": expired,
   "settled, end of quarantine": expired,
   "settled, quarantine over, outbox not empty": closed(settled),

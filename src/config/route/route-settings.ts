@@ -117,7 +117,8 @@ export const ROUTE_SETTINGS = {
     allowed:
       `a list of ${span(bounds.CLAIMS)} claim names of ${span(bounds.NAME_LENGTH)} visible ASCII ` +
       "characters, each once",
-    meaning: "With `jwt`. Several combine.",
+    meaning:
+      "With `jwt`. Several combine. Each is text or a whole number of which reading rounds nothing (below 2^53).",
   },
   anonymous: {
     fallback: given("refuse"),
@@ -269,9 +270,9 @@ export const ROUTE_SETTINGS = {
     fallback: given("eager"),
     allowed: allowOneOf(AUDITS),
     meaning:
-      "Replays and refusals of an existing key as ledger entries: `eager` (sent after the answer, kept in " +
-      "the outbox if that fails), `durable` (written with the decision; turns the isolate cache off), " +
-      "`off`. State changes are always in the ledger.",
+      "Replays and refusals of an existing key as ledger entries: `eager` (written after the answer, and lost " +
+      "if that fails; once written, kept until the ledger has it), `durable` (written with the decision; " +
+      "turns the isolate cache off), `off`. State changes are always in the ledger.",
   },
   profile: {
     fallback: given("ietf"),

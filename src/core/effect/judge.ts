@@ -23,9 +23,12 @@ export type KnownEffect = {
   isFlagged: boolean;
 };
 
+/** Version of the stored form of reported effects. */
+export const EFFECTS_VERSION = 1;
+
 /** The reported effects of one life of a key. `attempts`: those that have reported, with the number of entries taken from each. */
 export type KnownEffects = {
-  v: 1;
+  v: typeof EFFECTS_VERSION;
   inc: string;
   attempts: readonly { n: number; effect: string; count: number }[];
   effects: readonly KnownEffect[];

@@ -16,19 +16,13 @@ export type Told = {
   code: string | null;
 };
 
-/** What can be wrong with an entry. `entry`: it is no JSON object. `report`: there are too many. */
-export type ReportField =
-  | "entry"
-  | "report"
-  | "effect_id"
-  | "capability"
-  | "phase"
-  | "target"
-  | "cost"
-  | "digest"
-  | "error";
+const MEMBERS = ["effect_id", "capability", "phase", "target", "cost", "digest", "error"] as const;
 
-export type ReadEntry = { kind: "told"; told: Told } | { kind: "refused"; field: ReportField };
+/** What can be wrong with an entry. `entry`: it is no JSON object that has one reading. `report`: there are too many. */
+export type ReportField = (typeof MEMBERS)[number] | "entry" | "report";
+
+type Refused = { kind: "refused"; field: ReportField };
+export type ReadEntry = { kind: "told"; told: Told } | Refused;
 
 const AXES_MAX = 8;
 const PHASES: readonly string[] = [
@@ -66,7 +60,12 @@ export function readEntry(given: unknown): ReadEntry {
   return { kind: "told", told };
 }
 
-function refuse(field: ReportField): ReadEntry {
+/** The entry has a member twice. One that no entry has is not named: its name is the origin's text. */
+export function refuseTwice([outermost]: readonly (string | number)[]): Refused {
+  return refuse(MEMBERS.find((name) => name === outermost) ?? "entry");
+}
+
+function refuse(field: ReportField): Refused {
   return { kind: "refused", field };
 }
 

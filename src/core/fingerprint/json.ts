@@ -10,7 +10,8 @@ import { buildPointerTree, type PointerTree } from "./pointer.ts";
 /** Arrays and objects inside each other; a text nested deeper is not read. */
 export const JSON_NESTING_MAX = 128;
 
-type Scan = { readonly text: string; at: number };
+/** `twice`: where a member was found that is there twice, from the outside in; empty: nowhere so far. */
+type Scan = { readonly text: string; at: number; twice: (string | number)[] };
 type Member = { name: string; text: string; leftOut: boolean };
 
 const QUOTE = 0x22;
@@ -38,12 +39,29 @@ export function writeCanonicalJson(body: Uint8Array, ignore: readonly string[]):
   const text = decodeUtf8(body);
   if (text === null) return null;
   const ignored = buildPointerTree(ignore);
-  const scan: Scan = { text, at: 0 };
+  const canonical = readText({ text, at: 0, twice: [] }, ignored);
+  if (canonical === null) return null;
+  return encodeUtf8(ignored?.here === true ? "" : canonical);
+}
+
+/** `twice`: a member is there twice, and `path` leads to it. `illegible`: for any other reason there is no one reading. */
+export type JsonReading =
+  | { kind: "json"; value: unknown }
+  | { kind: "twice"; path: readonly (string | number)[] }
+  | { kind: "illegible" };
+
+/** The value of a text that `writeCanonicalJson` would have one spelling for: readers of all kinds understand it alike. */
+export function readStrictJson(text: string): JsonReading {
+  const scan: Scan = { text, at: 0, twice: [] };
+  if (readText(scan, null) !== null) return { kind: "json", value: JSON.parse(text) };
+  return scan.twice.length > 0 ? { kind: "twice", path: scan.twice } : { kind: "illegible" };
+}
+
+function readText(scan: Scan, ignored: PointerTree | null): string | null {
   skipSpace(scan);
   const canonical = readValue(scan, 0, ignored);
   skipSpace(scan);
-  if (canonical === null || scan.at !== text.length) return null;
-  return encodeUtf8(ignored?.here === true ? "" : canonical);
+  return scan.at === scan.text.length ? canonical : null;
 }
 
 /**
@@ -78,7 +96,7 @@ function readArray(scan: Scan, depth: number, ignored: PointerTree | null): stri
     skipSpace(scan);
     const below = ignored === null ? null : (ignored.below.get(String(index)) ?? null);
     const value = readValue(scan, depth, below);
-    if (value === null) return null;
+    if (value === null) return failWithin(scan, index);
     if (below?.here !== true) canonical += canonical === "" ? value : `,${value}`;
     skipSpace(scan);
     if (takeCharacter(scan, CLOSE_ARRAY)) return `[${canonical}]`;
@@ -97,7 +115,7 @@ function readObject(scan: Scan, depth: number, ignored: PointerTree | null): str
     if (member === null) return null;
     members.push(member);
     skipSpace(scan);
-    if (takeCharacter(scan, CLOSE_OBJECT)) return writeMembers(members);
+    if (takeCharacter(scan, CLOSE_OBJECT)) return writeMembers(scan, members);
     if (!takeCharacter(scan, COMMA)) return null;
   }
 }
@@ -112,16 +130,25 @@ function readMember(scan: Scan, depth: number, ignored: PointerTree | null): Mem
   const name: string = token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
   const below = ignored === null ? null : (ignored.below.get(name) ?? null);
   const value = readValue(scan, depth, below);
-  return value === null ? null : { name, text: `${token}:${value}`, leftOut: below?.here === true };
+  if (value === null) return failWithin(scan, name);
+  return { name, text: `${token}:${value}`, leftOut: below?.here === true };
+}
+
+function failWithin(scan: Scan, step: string | number): null {
+  if (scan.twice.length > 0) scan.twice.unshift(step);
+  return null;
 }
 
 /** Null when a name is there twice, left out or not: which one counts depends on the origin's parser. */
-function writeMembers(members: Member[]): string | null {
+function writeMembers(scan: Scan, members: Member[]): string | null {
   members.sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0));
   let canonical = "";
   let last: Member | null = null;
   for (const member of members) {
-    if (last?.name === member.name) return null;
+    if (last?.name === member.name) {
+      scan.twice = [member.name];
+      return null;
+    }
     if (!member.leftOut) canonical += canonical === "" ? member.text : `,${member.text}`;
     last = member;
   }

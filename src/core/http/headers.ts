@@ -131,6 +131,24 @@ export function isDecodedByRuntime(encoding: string | null): boolean {
   return encoding === "gzip" || encoding === "br";
 }
 
+/** True for a request's `Transfer-Encoding` that the runtime undoes and makes anew. Null: there is no such field. */
+export function isForwardableCoding(coding: string | null): boolean {
+  return coding === null || /^chunked$/i.test(coding);
+}
+
+/**
+ * True for an answer whose bytes are in a transfer coding that nobody has undone and whose field ends here: nobody could read them.
+ * Old servers say `identity`, which is none.
+ */
+export function isStillCoded(coding: string | null): boolean {
+  return coding?.split(",").some((each) => !/^\s*(chunked|identity)\s*$/i.test(each)) ?? false;
+}
+
+/** Lower-case names of the fields that end here because `Connection` names them (RFC 9110 section 7.6.1), with what else it says. */
+export function listNominated(connection: string | null): readonly string[] {
+  return (connection ?? "").split(",").map((name) => name.trim().toLowerCase());
+}
+
 /**
  * What of a client's fields goes on to the origin: all but hop-by-hop fields, those named in `Connection`
  * (RFC 9110 section 7.6.1), `Expect`, `Proxy-*`, `Host`, `Content-Length`, the key's field and copies of
@@ -154,7 +172,7 @@ export function pairsForOrigin(pairs: Pairs, keyHeader: string, relied: readonly
   for (const pair of pairs) {
     const field = pair[0].toLowerCase();
     if (CONTROL.test(pair[1])) return { kind: "refused", reason: "control-character", field };
-    if (field === "transfer-encoding" && !/^chunked$/i.test(pair[1]))
+    if (field === "transfer-encoding" && !isForwardableCoding(pair[1]))
       return { kind: "refused", reason: "transfer-coding", field };
     if (field === key || NOT_FORWARDED.has(field) || endsHere(field, nominated)) continue;
     kept.push(pair);
@@ -178,15 +196,15 @@ export function pairsForClient(pairs: Pairs): Pairs {
 }
 
 /**
- * What of an origin's fields is stored and replayed: what the first caller gets, less what is about that
- * exchange only. `Set-Cookie` stays with `cookies`. The first request id is kept as
+ * What is stored and replayed of the fields that the first caller gets: all but what is about that exchange
+ * only. `Set-Cookie` stays with `cookies`. The first request id is kept as
  * `Idempotency-Original-Request-Id`, further ones are not. `Cache-Control` is left out: every replay is
  * `no-store`.
  */
-export function pairsToKeep(pairs: Pairs, options: { cookies: boolean }): Pairs {
+export function pairsToKeep(given: Pairs, options: { cookies: boolean }): Pairs {
   const kept: (readonly [string, string])[] = [];
   let identified = false;
-  for (const pair of pairsForClient(pairs)) {
+  for (const pair of given) {
     const field = pair[0].toLowerCase();
     if (field === "set-cookie" ? !options.cookies : isOfOneExchange(field)) continue;
     if (!REQUEST_ID.has(field)) {
@@ -203,7 +221,7 @@ function readNominated(pairs: Pairs): ReadonlySet<string> {
   const nominated = new Set<string>();
   for (const [name, value] of pairs) {
     if (name.toLowerCase() !== "connection") continue;
-    for (const option of value.split(",")) nominated.add(option.trim().toLowerCase());
+    for (const option of listNominated(value)) nominated.add(option);
   }
   return nominated;
 }

@@ -160,10 +160,10 @@ function isTokensFault(error: unknown): boolean {
   return error instanceof errors.JOSEError && !elsewhere.includes(error.code);
 }
 
-/** The claims of a token that was verified. */
+/** The claims of a token that was verified. Numbers that reading has rounded are refused: different callers would meet in one. */
 export function readClaims(payload: JWTPayload, issuer: string, claims: readonly string[]): Principal {
   const values = claims.map((claim) => payload[claim]);
-  if (!values.every((value) => (typeof value === "string" && value !== "") || typeof value === "number"))
+  if (!values.every((value) => (typeof value === "string" && value !== "") || Number.isSafeInteger(value)))
     return MISSING;
   return {
     kind: "known",

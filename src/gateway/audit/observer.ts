@@ -1,6 +1,7 @@
 /**
  * What callers were told from this isolate's memory, for the key objects that were not asked. It is told after the answer, one call for all
- * that came while the call before was under way. Bounded by what can be under way; what is lost here is lost.
+ * that came while the call before was under way. Bounded by what can be under way, and what was begun within the patience; what is lost
+ * here is lost.
  */
 import type { Seen } from "../../core/audit/observe.ts";
 import { OBSERVED_WAITING_MAX, OBSERVER_PATIENCE_MS } from "../../core/limits.ts";
@@ -10,7 +11,7 @@ import type { KeyPort, Report } from "../../core/ports.ts";
 type Line = { since: number; waiting: Seen[]; dropped: number };
 
 export class Observer {
-  /** By name, the keys whose object is being told. */
+  /** By name, the keys whose object is being told, the call that was begun first before all others. */
   readonly #lines = new Map<string, Line>();
   readonly #report: Report;
 
@@ -27,10 +28,25 @@ export class Observer {
       else line.dropped += 1;
       return null;
     }
-    const lost = line === undefined ? 0 : line.dropped + line.waiting.length;
-    const begun: Line = { since: now, waiting: [seen], dropped: lost };
-    this.#lines.set(name, begun);
+    const begun: Line = { since: now, waiting: [seen], dropped: line === undefined ? 0 : giveUp(line) };
+    this.#place(name, begun);
+    this.#forgetEnded(now);
     return this.#tell(keys, name, begun);
+  }
+
+  #place(name: string, line: Line): void {
+    this.#lines.delete(name);
+    this.#lines.set(name, line);
+  }
+
+  /** Keys that nobody asks again would leave their lines here for ever. */
+  #forgetEnded(now: number): void {
+    for (const [name, line] of this.#lines) {
+      if (now - line.since < OBSERVER_PATIENCE_MS) break;
+      this.#lines.delete(name);
+      const count = giveUp(line);
+      if (count > 0) this.#report("observations-dropped", { operation: name, count });
+    }
   }
 
   async #tell(keys: Pick<KeyPort, "observe">, name: string, line: Line): Promise<void> {
@@ -39,6 +55,7 @@ export class Observer {
       const batch = line.waiting;
       line.waiting = [];
       line.since = Date.now();
+      if (this.#lines.get(name) === line) this.#place(name, line);
       const isNoted = await keys.observe(name, batch);
       const count = line.dropped + (isNoted ? 0 : batch.length);
       line.dropped = 0;
@@ -46,4 +63,12 @@ export class Observer {
     }
     if (this.#lines.get(name) === line) this.#lines.delete(name);
   }
+}
+
+/** How many of it are lost. A call of it that is under way after all tells nothing more. */
+function giveUp(line: Line): number {
+  const count = line.dropped + line.waiting.length;
+  line.waiting = [];
+  line.dropped = 0;
+  return count;
 }

@@ -1,4 +1,4 @@
-/** The name of a key object from what an operator knows of its client, read as admission reads a request's own fields. */
+/** The names of key objects from what an operator knows of its client, read as admission reads a request's own fields. */
 import { readKey } from "../../core/http/key.ts";
 import type { GivenPrincipal, KeyQuery, OperatorField } from "../../core/operator/requests.ts";
 import type { PrincipalRule, RoutePolicy } from "../../core/policy.ts";
@@ -7,7 +7,8 @@ import { type Principal, readClaims } from "../admission/principal.ts";
 import type { Gateway } from "../gateway.ts";
 
 export type Named =
-  | { kind: "named"; name: string }
+  /** More than one where what is given can be the word of several clients. */
+  | { kind: "named"; names: readonly string[] }
   | { kind: "refused"; field: Extract<OperatorField, "route" | "principal" | "key"> };
 
 type Values = ReadonlyMap<string, string | number>;
@@ -16,15 +17,15 @@ type Values = ReadonlyMap<string, string | number>;
 export async function nameKey(query: KeyQuery, gateway: Gateway): Promise<Named> {
   const policy = gateway.policyOf(query.route);
   if (policy === null || policy.key === "off") return { kind: "refused", field: "route" };
-  const values = readValues(query.principal, listNames(policy.principal));
-  const principal = values === null ? null : await readPrincipal(values, policy, gateway);
-  if (principal?.kind !== "known") return { kind: "refused", field: "principal" };
+  const readings = readValues(query.principal, policy.principal);
+  const principals = await Promise.all(readings.map((values) => readPrincipal(values, policy, gateway)));
+  const known = principals.filter((principal) => principal?.kind === "known");
+  if (known.length === 0) return { kind: "refused", field: "principal" };
   const read = readKey(query.key, policy.keyLength);
   if (read.kind !== "key") return { kind: "refused", field: "key" };
-  return {
-    kind: "named",
-    name: await gateway.keyring.name(nameMessage(policy.id, principal.parts, read.key)),
-  };
+  const { key } = read;
+  const named = known.map(({ parts }) => gateway.keyring.name(nameMessage(policy.id, parts, key)));
+  return { kind: "named", names: await Promise.all(named) };
 }
 
 /** Header names in lower case, cookie and claim names as configured. */
@@ -44,20 +45,27 @@ function listNames(rule: PrincipalRule): readonly string[] {
   }
 }
 
-/** Null: a value has a name that the rule doesn't read, or none where there are several. */
-function readValues(given: GivenPrincipal, names: readonly string[]): Values | null {
-  if (given === null) return new Map();
+/** Every way to understand them. None: a value has a name that the rule doesn't read, or no name where there are several. */
+function readValues(given: GivenPrincipal, rule: PrincipalRule): readonly Values[] {
+  const names = listNames(rule);
+  if (given === null) return [new Map()];
   if (typeof given === "string") {
     const [name] = names;
-    return name === undefined || names.length > 1 ? null : new Map([[name, given]]);
+    if (name === undefined || names.length > 1) return [];
+    return readText(given, rule).map((value) => new Map([[name, value]]));
   }
   const values = new Map<string, string | number>();
   for (const [name, value] of Object.entries(given)) {
     const known = names.find((one) => one === name) ?? names.find((one) => one === name.toLowerCase());
-    if (known === undefined || values.has(known)) return null;
+    if (known === undefined || values.has(known)) return [];
     values.set(known, value);
   }
-  return values;
+  return [values];
+}
+
+/** A claim `"42"` and a claim `42` are two clients, of whom a text without a name tells no more than that it is one of them. */
+function readText(text: string, { from }: PrincipalRule): readonly (string | number)[] {
+  return from === "jwt" && String(Number(text)) === text ? [text, Number(text)] : [text];
 }
 
 /** Null: the values can't be a request's. */

@@ -1,9 +1,9 @@
 /** What is known of a life's reported effects, as storage holds it. What this version can't read is never treated as nothing. */
-import type { KnownEffect, KnownEffects } from "../../core/effect/judge.ts";
+import { EFFECTS_VERSION, type KnownEffect, type KnownEffects } from "../../core/effect/judge.ts";
 
 /** Null: written by a newer version, or not what it should be. */
 export function decodeEffects(stored: unknown, inc: string): KnownEffects | null {
-  const none: KnownEffects = { v: 1, inc, attempts: [], effects: [] };
+  const none: KnownEffects = { v: EFFECTS_VERSION, inc, attempts: [], effects: [] };
   if (stored === undefined) return none;
   if (!isKnown(stored)) return null;
   // What an earlier life's attempts have reported is told already, and is nobody's business any more.
@@ -17,7 +17,7 @@ function isShape(value: unknown): value is Readonly<Record<string, unknown>> {
 function isKnown(value: unknown): value is KnownEffects {
   return (
     isShape(value) &&
-    value.v === 1 &&
+    value.v === EFFECTS_VERSION &&
     typeof value.inc === "string" &&
     Array.isArray(value.attempts) &&
     value.attempts.every(isAttempt) &&

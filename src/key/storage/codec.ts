@@ -49,8 +49,16 @@ function isRecord(value: unknown): value is LiveRecord {
 function isLife(value: Shape): boolean {
   return (
     value.v === RECORD_VERSION &&
-    [value.inc, value.nonce, value.effect, value.owner, value.route, value.fp].every(isText) &&
-    [value.n, value.bornAt, value.dispatchedAt, value.t].every(isCount) &&
+    isText(value.inc) &&
+    isText(value.nonce) &&
+    isText(value.effect) &&
+    isText(value.owner) &&
+    isText(value.route) &&
+    isText(value.fp) &&
+    isCount(value.n) &&
+    isCount(value.bornAt) &&
+    isCount(value.dispatchedAt) &&
+    isCount(value.t) &&
     isTerms(value.terms) &&
     Array.isArray(value.outbox) &&
     value.outbox.every(isStream)
@@ -64,7 +72,10 @@ function isTerms(value: unknown): value is Terms {
     (value.onCrash === "hold" || value.onCrash === "retry") &&
     isText(value.fingerprint) &&
     (value.probeDelayMs === null || isCount(value.probeDelayMs)) &&
-    [value.windowMs, value.quarantineMs, value.leaseMs, value.executionMsMax].every(isCount)
+    isCount(value.windowMs) &&
+    isCount(value.quarantineMs) &&
+    isCount(value.leaseMs) &&
+    isCount(value.executionMsMax)
   );
 }
 

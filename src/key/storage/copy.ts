@@ -5,13 +5,13 @@ import { redactAnswer } from "../../core/http/redact.ts";
 import type { RoutePolicy } from "../../core/policy.ts";
 import type { FreshAnswer } from "../../core/ports.ts";
 
-/** A whole answer as the origin gave it. */
-type Whole = { status: number; headers: Pairs; body: Uint8Array };
+/** A whole answer as its first caller gets it. */
+export type WholeAnswer = { status: number; headers: Pairs; body: Uint8Array };
 export type NotKept = Extract<FreshAnswer, { kind: "not-kept" }>;
 
 /** `not-kept`: values have to be left out that can't be found in it. */
 export async function copyAnswer(
-  { status, headers, body }: Whole,
+  { status, headers, body }: WholeAnswer,
   policy: Pick<RoutePolicy, "replayCookies" | "redact">,
 ): Promise<FreshAnswer> {
   const kept = pairsToKeep(headers, { cookies: policy.replayCookies });

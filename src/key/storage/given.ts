@@ -1,5 +1,6 @@
 /** Answers that do not come from the attempt itself: a probe's and an operator's are kept as if they had come when they were due. */
 import type { GivenAnswer } from "../../core/http/given-answer.ts";
+import { pairsForClient } from "../../core/http/headers.ts";
 import type { RoutePolicy } from "../../core/policy.ts";
 import type { FreshAnswer, Keyring } from "../../core/ports.ts";
 import type { Answer, LiveRecord } from "../../core/record.ts";
@@ -32,7 +33,7 @@ async function copyGiven(
 ): Promise<FreshAnswer> {
   if (policy === null || given.body.byteLength > policy.responseBytesMax)
     return describeOnly(given.status, given.body);
-  const copy = await copyAnswer(given, policy);
+  const copy = await copyAnswer({ ...given, headers: pairsForClient(given.headers) }, policy);
   const isKeyMissing = policy.sealWithKey && rawKey === null;
   return isKeyMissing && copy.kind === "whole" ? describeOnly(copy.status, copy.body) : copy;
 }

@@ -5,7 +5,6 @@
  * between reading a record and writing it; the platform holds back everything sent afterwards until the writes are durable.
  */
 import type { Seen } from "../../core/audit/observe.ts";
-import { acknowledge } from "../../core/close.ts";
 import {
   type Attempt,
   type Judged,
@@ -18,6 +17,7 @@ import { ALARM_TOO_EARLY_MS } from "../../core/limits.ts";
 import { ABSENT, type KeyRecord, type LiveRecord } from "../../core/record.ts";
 import { alarmOf, redeliveryOf, type Step } from "../../core/step.ts";
 import { decodeEffects } from "../effects/known.ts";
+import { Acknowledgements } from "./acknowledgements.ts";
 import { type Around, advance, noteSeen, stepAttended, told } from "./advance.ts";
 import { decodeRecord, encodeRecord } from "./codec.ts";
 
@@ -52,8 +52,6 @@ export type ReportLeft =
   | { kind: "stranger" }
   | Exclude<Transacted, Stepped>;
 
-type Acknowledged = { inc: string; seq: number; head: string };
-
 /** What of an answer has to be noted along with the decision; null: nothing. */
 export type Witness = (answer: StepAnswer) => Seen | null;
 
@@ -67,11 +65,7 @@ export class KeyStore {
   #isRinging = false;
   /** What was due by then has been attended to, and is not due again before `until`, whoever comes meanwhile. */
   #rest = { dueBy: 0, until: 0 };
-  /**
-   * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
-   * sake: a row costs more than a repeated delivery, which the ledger drops.
-   */
-  readonly #acknowledged = new Map<string, Acknowledged>();
+  readonly #acknowledged = new Acknowledgements();
 
   /**
    * The record as it was written last, until the ledger has been told of it; null: it has to be read. Only what is told and when is taken from
@@ -114,11 +108,7 @@ export class KeyStore {
   /** Not a step: reading a record does nothing else to it, and its time stays what is stored, unless its end has been told. */
   #asKnown(stored: LiveRecord): KeyRecord {
     const t = Math.max(stored.t, this.#ending.inc === stored.inc ? this.#ending.at : 0);
-    let record: KeyRecord = t === stored.t ? stored : { ...stored, t };
-    for (const ack of this.#acknowledged.values()) {
-      record = acknowledge(record, { do: "acknowledge", ...ack }, t);
-    }
-    return record;
+    return this.#acknowledged.applyTo(t === stored.t ? stored : { ...stored, t }, t);
   }
 
   /**
@@ -208,7 +198,7 @@ export class KeyStore {
   }
 
   noteAcknowledged(inc: string, seq: number, head: string): void {
-    this.#acknowledged.set(inc, { inc, seq, head });
+    this.#acknowledged.note(inc, seq, head);
   }
 
   /** The alarm has just gone off: none stands. */

@@ -27,12 +27,10 @@ export async function listEffects(database: D1Database, url: URL): Promise<Recor
   if (query === null) return null;
   const { filter, after, limit } = query;
   const order = filter.state !== null && OPEN.includes(filter.state) ? "by change" : "by id";
-  const rows = await readEffects(database, order, filter, after, limit + 1);
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const items = page.map(describe);
-  if (rows.length <= limit || last === undefined) return { items };
-  return { items, next: writeCursor([last.changed_at, last.effect_id, last.stream, last.reported]) };
+  const { rows, next } = await readEffects(database, order, filter, after, limit);
+  const items = rows.map(describe);
+  if (next === null) return { items };
+  return { items, next: writeCursor([next.changed_at, next.effect_id, next.stream, next.reported]) };
 }
 
 function describe(row: StoredEffect): Record<string, unknown> {

@@ -1,5 +1,6 @@
 /** The ledger's endpoints: what a verifier needs. Checkpoints and the key are anyone's; entries and proofs are for operators. */
 import { toBase64 } from "../../core/bytes.ts";
+import { isTaken, refuseMethod } from "../../core/http/method.ts";
 import type { LedgerSink } from "../../core/policy.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import { BUNDLE_LINES } from "../bounds.ts";
@@ -35,7 +36,7 @@ export async function answerLedger(request: Request, desk: LedgerDesk): Promise<
   if (room !== "ledger" || more.length > 0 || (shard !== undefined && what !== "checkpoint")) return null;
   const answer = pickAnswer(what ?? "", request, url, desk, shard);
   if (answer === null) return null;
-  if (request.method !== "GET") return refuseMethod(what ?? "", request, desk);
+  if (!isTaken(request.method, "GET")) return refuseWrite(what ?? "", request, desk);
   try {
     return await answer();
   } catch (error) {
@@ -44,9 +45,9 @@ export async function answerLedger(request: Request, desk: LedgerDesk): Promise<
 }
 
 /** Who may not know what an endpoint does is not told how to ask it either. */
-async function refuseMethod(what: string, request: Request, desk: LedgerDesk): Promise<Response> {
+async function refuseWrite(what: string, request: Request, desk: LedgerDesk): Promise<Response> {
   const refused = PUBLIC.includes(what) ? null : await desk.refuseStranger(request);
-  return refused ?? desk.refuse(problem("method-not-allowed"));
+  return refused ?? desk.refuse(refuseMethod("GET"));
 }
 
 function pickAnswer(

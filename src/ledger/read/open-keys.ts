@@ -1,5 +1,5 @@
 /** Dispatches whose outcome is open, page by page, from the effects table. */
-import { readOpenDispatches } from "../d1-read.ts";
+import { type OpenDispatch, readOpenDispatches } from "../d1-read.ts";
 
 type Place = { changedAt: number; effectId: string; stream: string };
 type Row = Place & { operation: string | null; attempt: number | null; code: string | null };
@@ -12,16 +12,10 @@ export async function listOpenKeys(
   database: D1Database,
   { state, after, limit }: { state: keyof typeof STORED; after: Place; limit: number },
 ): Promise<{ rows: Row[]; next: Place | null }> {
-  const stored = await readOpenDispatches(database, STORED[state], after, limit + 1);
-  const rows = stored.slice(0, limit).map(
-    ({ changed_at: changedAt, effect_id: effectId, stream, operation, attempt, code }): Row => ({
-      changedAt,
-      effectId,
-      stream,
-      operation,
-      attempt,
-      code,
-    }),
-  );
-  return { rows, next: stored.length > limit ? (rows.at(-1) ?? null) : null };
+  const { rows, next } = await readOpenDispatches(database, STORED[state], after, limit);
+  return { rows: rows.map(describe), next: next === null ? null : describe(next) };
+}
+
+function describe({ changed_at, effect_id, stream, operation, attempt, code }: OpenDispatch): Row {
+  return { changedAt: changed_at, effectId: effect_id, stream, operation, attempt, code };
 }

@@ -2,7 +2,7 @@
 
 export type Query<Name extends string> = { shard: string } & Record<Name, number>;
 
-/** Null: a parameter is missing, unknown or not what it has to be. `numbers` has a default for each, null where it must be given. */
+/** Null: a parameter is missing, unknown, given twice or not what it has to be. `numbers` has a default for each, null where it must be given. */
 export function readQuery<Name extends string>(
   url: URL,
   shards: readonly string[],
@@ -10,8 +10,9 @@ export function readQuery<Name extends string>(
 ): Query<Name> | null {
   const shard = url.searchParams.get("shard") ?? "";
   const names = Object.keys(numbers) as Name[];
-  const isKnown = [...url.searchParams.keys()].every((name) => name === "shard" || name in numbers);
-  if (!isKnown || !shards.includes(shard)) return null;
+  const given = [...url.searchParams.keys()];
+  const isKnown = given.every((name) => name === "shard" || Object.hasOwn(numbers, name));
+  if (!isKnown || new Set(given).size < given.length || !shards.includes(shard)) return null;
   const values = names.map((name) => [name, readNumber(url.searchParams.get(name), numbers[name])] as const);
   if (values.some(([, value]) => value === null)) return null;
   return { shard, ...(Object.fromEntries(values) as Record<Name, number>) };

@@ -65,7 +65,10 @@ export type Batch = {
 const LOG = "log";
 const HASH_BYTES = 32;
 
-type StoredLog = { v: 1; size: number; hashes: readonly Hash[] };
+/** Version of the stored head of a log. */
+export const LOG_VERSION = 1;
+
+type StoredLog = { v: typeof LOG_VERSION; size: number; hashes: readonly Hash[] };
 
 export class ShardStore {
   readonly #storage: DurableObjectStorage;
@@ -81,7 +84,7 @@ export class ShardStore {
   readLog(): Frontier {
     const stored = this.#storage.kv.get<StoredLog>(LOG);
     if (stored === undefined) return EMPTY_FRONTIER;
-    if (stored.v !== 1) throw new Error("the log is of another version");
+    if (stored.v !== LOG_VERSION) throw new Error("the log is of another version");
     return { size: stored.size, hashes: stored.hashes };
   }
 
@@ -112,7 +115,7 @@ export class ShardStore {
         leaves.buffer,
         placed.map(({ operation }) => operation ?? "").join("\n"),
       );
-      this.#storage.kv.put<StoredLog>(LOG, { v: 1, size: to.size, hashes: to.hashes });
+      this.#storage.kv.put<StoredLog>(LOG, { v: LOG_VERSION, size: to.size, hashes: to.hashes });
     });
   }
 

@@ -1,6 +1,6 @@
 /**
  * Places at which the gateway stands still until it is killed. It asks whoever drives the run before it goes on; at all
- * places but the armed one, which stays the same for the life of the process, it doesn't ask.
+ * places but the armed ones, which stay the same for the life of the process, it doesn't ask.
  */
 import { env } from "cloudflare:workers";
 import type { GatedPoint } from "../points.ts";
@@ -8,7 +8,7 @@ import type { GatedPoint } from "../points.ts";
 /** `abort`: the object that stands here is to break. */
 export type Verdict = "go" | "abort";
 
-let armed: string | null = null;
+let armed: readonly string[] | null = null;
 
 function address(path: string): string {
   return `${Reflect.get(env, "CHAOS_CONTROL")}${path}`;
@@ -16,9 +16,10 @@ function address(path: string): string {
 
 /** `key` is the operation's, null where none is known. Comes back when the run goes on, if it does. */
 export async function gate(point: GatedPoint, key: string | null): Promise<Verdict> {
-  armed ??= await (await fetch(address("/armed"))).text();
-  if (armed !== point) return "go";
-  const asked = await fetch(address(`/gate?key=${encodeURIComponent(key ?? "")}`), { method: "POST" });
+  armed ??= (await (await fetch(address("/armed"))).text()).split(",");
+  if (!armed.includes(point)) return "go";
+  const place = `/gate?point=${point}&key=${encodeURIComponent(key ?? "")}`;
+  const asked = await fetch(address(place), { method: "POST" });
   return (await asked.text()) === "abort" ? "abort" : "go";
 }
 

@@ -9,13 +9,13 @@ import product, {
   KeyObject as ProductObject,
 } from "../../../src/worker.ts";
 import { gate, keyOfTarget } from "./gate.ts";
+import { obey } from "./orders.ts";
 import { breakObject, type Enrolled, enrolled, gateWiring, readMember } from "./wrap.ts";
 
 export { QuotaObject } from "../../../src/worker.ts";
 
-/** Paths of this Worker's own: rings the alarms of all shards, or of one key's object, now. */
-const RING_SHARDS = "/_chaos/ring-shards";
-const RING_KEY = "/_chaos/ring-key/";
+/** Paths of this Worker's own begin so. */
+const OWN = "/_chaos/";
 
 export class KeyObject extends ProductObject {
   #self: Enrolled | null = null;
@@ -48,6 +48,10 @@ export class KeyObject extends ProductObject {
     return ringEarly(this.ctx.storage);
   }
 
+  break(): void {
+    this.ctx.abort("the run has it so");
+  }
+
   #enroll(key: string, runsAttempt: boolean): Enrolled {
     const self = { key, runsAttempt, abort: () => this.ctx.abort("the run has it so") };
     this.#self = self;
@@ -77,6 +81,10 @@ export class LedgerObject extends ProductLedgerObject {
   ring(): Promise<void> {
     return ringEarly(this.ctx.storage);
   }
+
+  break(): void {
+    this.ctx.abort("the run has it so");
+  }
 }
 
 /** An undelivered entry is looked after within a minute; an alarm that stands for later is for something else. */
@@ -87,8 +95,6 @@ async function ringEarly(storage: DurableObjectStorage): Promise<void> {
   const due = await storage.getAlarm();
   if (due !== null && due <= Date.now() + SOON_MS) await storage.setAlarm(Date.now());
 }
-
-type Rung = { ring(): Promise<void> };
 
 /** Bindings whose key objects can't be reached before the run lets them; the same ones for the same bindings. */
 const gatedBindings = new WeakMap<Env, Env>();
@@ -117,22 +123,12 @@ function gateStub(stub: ReturnType<Env["KEYS"]["getByName"]>): typeof stub {
   });
 }
 
-async function ring(env: Env, path: string): Promise<Response> {
-  if (path.startsWith(RING_KEY)) {
-    await (env.KEYS.getByName(path.slice(RING_KEY.length)) as unknown as Rung).ring();
-  } else {
-    const shards = Array.from({ length: Number(Reflect.get(env, "LEDGER_SHARDS")) }, (_, n) => `1:${n}`);
-    await Promise.all(shards.map((shard) => (env.LEDGERS.getByName(shard) as unknown as Rung).ring()));
-  }
-  return new Response(null, { status: 204 });
-}
-
 export default {
   async fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
     const gated = gateBindings(env);
     await gateWiring(gated);
     const { pathname } = new URL(request.url);
-    if (pathname === RING_SHARDS || pathname.startsWith(RING_KEY)) return ring(env, pathname);
+    if (pathname.startsWith(OWN)) return obey(pathname.slice(OWN.length).split("/"), env, ctx);
     const response = await product.fetch(request as Parameters<typeof product.fetch>[0], gated, ctx);
     if (request.method === "POST") await gate("answer-ready", keyOfTarget(pathname));
     return response;

@@ -5,6 +5,8 @@
 
 /** What storage holds of a key, as far as an observer looks into it. */
 export type Stored = {
+  /** Of its form. */
+  v: number;
   state: "in-flight" | "unknown" | "settled" | "released";
   inc: string;
   n: number;
@@ -20,6 +22,8 @@ export type Stored = {
   entries: readonly string[];
   actor: string | null;
   evidence: string | null;
+  /** Why the outcome is unknown, where it is. */
+  reason: string | null;
 };
 
 /** The rules a route was under when something was granted. */
@@ -61,14 +65,23 @@ type Data =
       token: { inc: string; n: number } | null;
       before: Stored | null;
       after: Stored | null;
+      /** The latest version of records that the writer knows. */
+      reads: number;
     }
   | { do: "rang"; key: string; clock: number }
   | { do: "defect"; text: string }
   | { do: "log"; text: string }
   | { do: "fault"; name: string }
   | { do: "future"; key: string; isThere: boolean }
-  /** Somebody has written under a lease: whether it was the holder, and whether anything is different since. */
-  | { do: "lease"; isTaking: boolean; isHeld: boolean; isChanged: boolean }
+  /**
+   * Somebody has written under a lease: whether it was the holder, or one who took it before its end, and whether anything is different
+   * since.
+   */
+  | { do: "lease"; isTaking: boolean; isHeld: boolean; isEarly: boolean; isChanged: boolean }
+  /** The product opens a connection. */
+  | { do: "connect"; to: string }
+  /** Bodies of entries before `until` are deleted. */
+  | { do: "pruned"; shard: string; until: number }
   | { do: "healed" }
   | { do: "resolve"; key: string; effect: string; operator: string; outcome: string };
 
@@ -94,17 +107,24 @@ export type Checkpoint = { shard: string; size: number; root: string; at: number
 /** `published`: lines that D1 had when the checkpoint was shown; null: D1 was no sink. */
 export type Shown = Checkpoint & { published: number | null };
 
+/** What was deleted from D1: entries before `until`, as the entry with index `entry` says. */
+export type Pruned = { shard: string; until: number; entry: number; at: number };
+
 export type LedgerView = {
-  /** Every line, shard by shard in the order of their indexes, as texts. Null: the run kept no ledger. */
-  lines: readonly { shard: string; texts: readonly string[] }[] | null;
-  /** What D1 holds at the end: the same lines, as far as they were published. Null: D1 was no sink. */
+  /** Every line, shard by shard in the order in which they became durable, as texts, and when that was. Null: the run kept no ledger. */
+  lines: readonly { shard: string; texts: readonly string[]; ats: readonly number[] }[] | null;
+  /** What D1 holds at the end: the same lines from the first on, as far as they were published. Null: D1 was no sink. */
   database: {
-    lines: readonly { shard: string; texts: readonly string[] }[];
+    lines: readonly { shard: string; first: number; texts: readonly string[] }[];
+    /** What its own table of them says. */
+    prunes: readonly Pruned[];
     checkpoints: readonly Checkpoint[];
     effects: readonly Readonly<Record<string, unknown>>[];
   } | null;
   /** Checkpoints in the order in which the injector saw them shown. */
   shown: readonly Shown[];
+  /** After which age bodies may be deleted. */
+  retentionMs: number;
 };
 
 /** What is left in a key's storage at the end. */
@@ -116,12 +136,35 @@ export type Left = {
   clock: number;
 };
 
+/** What is still there when nothing more is going to happen. */
+export type Remains = {
+  objects: readonly {
+    name: string;
+    kind: "key" | "ledger" | "quota";
+    /** Names of what its storage holds. */
+    values: readonly string[];
+    alarm: number | null;
+  }[];
+  /** Lines that a shard has not let go of, and how long its log is. */
+  shards: readonly {
+    shard: string;
+    size: number;
+    bundleLines: number;
+    staged: readonly { first: number; count: number }[];
+  }[];
+  /** Beside alarms that are stored. */
+  timers: readonly { process: string; label: string }[];
+  /** Who has yet to answer somebody. */
+  calls: readonly string[];
+  hasDatabase: boolean;
+};
+
 export type History = {
   seed: number;
   rows: Row[];
   ledger: LedgerView;
   left: readonly Left[];
-  /** The same a while after the last fault, before anybody called again. Null: somebody had to, because an alarm was lost. */
+  /** The same a while after the last fault, before anybody called again. Null: somebody had to, because nothing else would have gone on. */
   rested: readonly Left[] | null;
   /** Whether the route can ask its origin, and whether it can have an effect voided. */
   probing: "none" | "observed" | "sealed";
@@ -129,6 +172,11 @@ export type History = {
   clocks: { moved: boolean; backMs: number };
   /** A stored answer is given only to callers of whom another service says that they may have it. */
   asksRights: boolean;
+  /** Beginnings of the URLs that are configured. */
+  mayReach: readonly string[];
+  /** How many keys may be new in a minute, by the clock of who counts them. Null: nobody counts. */
+  quota: { newKeysPerMinute: number; clock: number } | null;
+  remains: Remains;
   /** Nothing more was going to happen. */
   cameToRest: boolean;
   marks: ReadonlyMap<string, number>;

@@ -75,7 +75,8 @@ function nothingIsUntold({ history, keys }: View): string | null {
 
 type Place = { state: string; attempt: number };
 
-function follow({ state, attempt }: Place, { type, attempt: given = 0 }: Line): Place | null {
+function follow(place: Place, { type, attempt: given = 0 }: Line): Place | null {
+  const { state, attempt } = place;
   const isOpen = state === "in-flight" || state === "unknown";
   switch (type) {
     case "granted":
@@ -92,6 +93,9 @@ function follow({ state, attempt }: Place, { type, attempt: given = 0 }: Line): 
       return state === "unknown" && given === attempt ? { state, attempt } : null;
     case "purged":
       return state === "settled" || state === "released" ? { state: "purged", attempt } : null;
+    // A shard's own word on what it deletes.
+    case "prune":
+      return place;
     case "observed":
     case "late":
     case "contradiction":
@@ -176,10 +180,10 @@ function theDatabaseCatchesUp({ history }: View): string | null {
   const { lines, database, shown } = history.ledger;
   if (lines === null || database === null) return null;
   for (const [i, { shard, texts }] of lines.entries()) {
-    const stored = database.lines[i]?.texts ?? [];
-    if (stored.length !== texts.length)
+    const { first, texts: stored } = database.lines[i] ?? { first: 0, texts: [] };
+    if (first + stored.length !== texts.length)
       return `${shard}: ${stored.length} of ${texts.length} lines are published`;
-    if (stored.some((text, index) => text !== texts[index])) return `${shard}: another line is published`;
+    if (stored.some((text, at) => text !== texts[first + at])) return `${shard}: another line is published`;
     for (const { size, root } of database.checkpoints.filter((one) => one.shard === shard)) {
       if (size > texts.length || rootOf(texts.slice(0, size)) !== root)
         return `${shard}: the checkpoint of ${size} is not of this log`;
@@ -202,7 +206,7 @@ function sha256(...parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /** RFC 6962 section 2.1, by its own recursion. */
-function rootOf(texts: readonly string[]): string {
+export function rootOf(texts: readonly string[]): string {
   const tree = (from: number, to: number): Uint8Array => {
     if (to - from === 1) return sha256(Uint8Array.of(0), new TextEncoder().encode(texts[from]));
     let split = 1;
@@ -223,9 +227,10 @@ function nothingSecretIsTold({ history }: View): string | null {
 /** I20: who does not hold the lease changes nothing of what it protects. */
 function leasesAreHeld({ history }: View): string | null {
   const wrong = rowsOf(history.rows, "lease").find(
-    ({ isTaking, isHeld, isChanged }) => !isTaking && !isHeld && isChanged,
+    ({ isTaking, isHeld, isEarly, isChanged }) => isChanged && (isTaking ? isEarly : !isHeld),
   );
-  return wrong === undefined ? null : "a reconciliation wrote without its lease";
+  if (wrong === undefined) return null;
+  return wrong.isTaking ? "a lease was taken from its holder" : "a reconciliation wrote without its lease";
 }
 
 const OPERATORS_REQUIRED = 2;

@@ -52,7 +52,8 @@ function lastCallsSucceed({ history, keys }: View): string | null {
     // A belief that takes its time may take it beyond the last call.
     const isOpen = unknown.has(key) || history.probing === "observed";
     const isUnknown = answer.slug === "outcome-unknown" && isOpen;
-    if (!isFinal && !isOthers && !isUnknown)
+    const isCounted = answer.slug === "quota-exceeded" && history.quota !== null;
+    if (!isFinal && !isOthers && !isUnknown && !isCounted)
       return `call ${last.call}, the last of ${key}, got ${answer.status} ${answer.slug}`;
   }
   return null;

@@ -1,10 +1,11 @@
 /** Histories that must be rejected, each by one invariant: a sound one with one thing changed. */
-import type { Answered, Datum, History, LedgerView, Left, Row, Stored } from "./history.ts";
+import type { Answered, Datum, History, LedgerView, Left, Remains, Row, Stored } from "./history.ts";
 
 const RULES = { windowMs: 30_000, quarantineMs: 10_000, executionMsMax: 20_000, onCrash: "hold" } as const;
 
 export function stored(changes: Partial<Stored> = {}): Stored {
   return {
+    v: 1,
     state: "in-flight",
     inc: "life1",
     n: 1,
@@ -19,6 +20,7 @@ export function stored(changes: Partial<Stored> = {}): Stored {
     entries: [],
     actor: null,
     evidence: null,
+    reason: null,
     ...changes,
   };
 }
@@ -56,8 +58,9 @@ function called(
   to: number,
   answer: Answered | null,
   mayAsk = true,
+  variant = 0,
 ): [number, Datum][] {
-  const asked: Datum = { do: "call", call, client: "client0", key: "k0", variant: 0, mayAsk };
+  const asked: Datum = { do: "call", call, client: "client0", key: "k0", variant, mayAsk };
   const ended: Datum =
     answer === null ? { do: "silence", call, key: "k0" } : { do: "return", call, key: "k0", answer };
   return [
@@ -76,7 +79,7 @@ export function change(
   after: Stored | null,
   token: { inc: string; n: number } | null = null,
 ): [number, Datum] {
-  return [at, { do: "stored", key: "k0", clock: at, method: "settle", token, before, after }];
+  return [at, { do: "stored", key: "k0", clock: at, method: "settle", token, before, after, reads: 1 }];
 }
 
 function arrived(at: number, effect: string, variant = 0): [number, Datum] {
@@ -104,7 +107,14 @@ export const SOUND: readonly [number, Datum][] = [
   ...called(2, 100, 110, answered({ mark: "replayed" })),
 ];
 
-const NO_LEDGER: LedgerView = { lines: null, database: null, shown: [] };
+const NOTHING_REMAINS: Remains = { objects: [], shards: [], timers: [], calls: [], hasDatabase: false };
+const GONE = { name: "k0", kind: "key", values: [], alarm: null } as const;
+
+function withRemains(changes: Partial<Remains>): History {
+  return historyOf(SOUND, { remains: { ...NOTHING_REMAINS, ...changes } });
+}
+
+const NO_LEDGER: LedgerView = { lines: null, database: null, shown: [], retentionMs: 1_000 };
 
 export function historyOf(rows: readonly [number, Datum][], changes: Partial<History> = {}): History {
   const inOrder = rows.map(([at, row], i) => ({ at, row, i })).toSorted((a, b) => a.at - b.at || a.i - b.i);
@@ -117,6 +127,9 @@ export function historyOf(rows: readonly [number, Datum][], changes: Partial<His
     probing: "sealed",
     clocks: { moved: false, backMs: 0 },
     asksRights: false,
+    mayReach: ["https://origin.example/"],
+    quota: null,
+    remains: NOTHING_REMAINS,
     cameToRest: true,
     marks: new Map(),
     digest: 0,
@@ -129,29 +142,8 @@ function left(changes: Stored, clock = 1_000): Left[] {
   return [{ key: "k0", stored: changes, isUnreadable: false, alarm: null, clock }];
 }
 
-const more = (...rows: readonly (readonly [number, Datum])[]): History =>
+export const more = (...rows: readonly (readonly [number, Datum])[]): History =>
   historyOf([...SOUND, ...(rows as [number, Datum][])]);
-
-/** A line of stream `s` as the ledger would hold it; `index` and `seq` from 0 and 1. */
-function line(index: number, seq: number, type: string, changes: Record<string, unknown> = {}): string {
-  const prev = "0".repeat(64);
-  return JSON.stringify({
-    v: 1,
-    shard: "1:0",
-    index,
-    at: 1,
-    type,
-    stream: "s",
-    seq,
-    prev,
-    effect_id: "e1",
-    attempt: 1,
-    ...changes,
-  });
-}
-
-const withLines = (...texts: string[]): History =>
-  historyOf(SOUND, { ledger: { lines: [{ shard: "1:0", texts }], database: null, shown: [] } });
 
 const unknown = stored({ state: "unknown", leaseUntil: null, told: 2 });
 const TOKEN = { inc: "life0", n: 1 };
@@ -208,6 +200,11 @@ export const PLANTED: readonly [invariant: string, what: string, history: Histor
     "the answer to another request",
     historyOf(SOUND.map(([at, row]) => [at, row.do === "arrive" ? { ...row, variant: 7 } : row])),
   ],
+  [
+    "I8 told",
+    "another request that is told of a twin",
+    more(...called(3, 55, 58, refused("in-flight"), true, 7)),
+  ],
   ["I9", "an open record that is gone", more(change(5_000, unknown, null))],
   ["I9", "a settled record that is gone in its quarantine", more(change(30_100, settled(), null))],
   [
@@ -258,30 +255,24 @@ export const PLANTED: readonly [invariant: string, what: string, history: Histor
     "a write over a later build's record",
     more([200, { do: "future", key: "k0", isThere: true }], change(210, settled(), settled({ told: 3 }))),
   ],
+  [
+    "I17",
+    "a connection to a host that a request has named",
+    more([200, { do: "connect", to: "https://origin.example.elsewhere.example/pay/k0" }]),
+  ],
+  [
+    "quota",
+    "two new keys in a minute of one",
+    historyOf([...SOUND, change(300, null, stored({ inc: "life2", effect: "e2" }))], {
+      quota: { newKeysPerMinute: 1, clock: 0 },
+    }),
+  ],
+  [
+    "T25",
+    "a record of the next build that this one has ended",
+    more(change(60_000, settled({ v: 2 }), null)),
+  ],
   ["thrown", "a promise that nobody listens to", more([200, { do: "defect", text: "nobody listened" }])],
-  [
-    "I4",
-    "an attempt that ends twice",
-    withLines(line(0, 1, "granted"), line(1, 2, "settled"), line(2, 3, "settled")),
-  ],
-  ["I5", "an index that is missing", withLines(line(1, 1, "granted"))],
-  ["I5", "a number that is missing", withLines(line(0, 2, "settled"))],
-  [
-    "I5 whole",
-    "an entry that was never delivered",
-    historyOf(SOUND, { ledger: { lines: [{ shard: "1:0", texts: [] }], database: null, shown: [] } }),
-  ],
-  [
-    "I15",
-    "a second grant while the outcome is unknown",
-    withLines(line(0, 1, "granted"), line(1, 2, "granted", { attempt: 2 })),
-  ],
-  ["I16", "a secret in a log line", more([200, { do: "log", text: "canary-key-k0" }])],
-  [
-    "I20",
-    "a write without the lease",
-    more([200, { do: "lease", isTaking: false, isHeld: false, isChanged: true }]),
-  ],
   [
     "I4 operators",
     "an outcome by the word of one",
@@ -303,5 +294,23 @@ export const PLANTED: readonly [invariant: string, what: string, history: Histor
   ["L2", "an unknown that could be asked about", historyOf(SOUND, { left: left(unknown) })],
   ["L4", "a record that stays after its end", historyOf(SOUND, { left: left(settled(), 900_000) })],
   ["L5", "a last call that got no answer", more(...called(3, 200, 210, null))],
+  [
+    "L6",
+    "a value that a record has left behind",
+    withRemains({ objects: [{ ...GONE, values: ["body:0"] }] }),
+  ],
+  ["L6", "an alarm of a key that is gone", withRemains({ objects: [{ ...GONE, alarm: 5 }] })],
+  [
+    "L6",
+    "who counts and never forgets",
+    withRemains({ objects: [{ ...GONE, kind: "quota", values: ["count"] }] }),
+  ],
+  [
+    "L6",
+    "lines of a bundle that has been full for long",
+    withRemains({ shards: [{ shard: "1:0", size: 9, bundleLines: 4, staged: [{ first: 0, count: 8 }] }] }),
+  ],
+  ["L6", "a timer without an end", withRemains({ timers: [{ process: "worker1", label: "timer" }] })],
+  ["L6", "a call that is never answered", withRemains({ calls: ["worker1"] })],
   ["rest", "a run without an end", historyOf(SOUND, { cameToRest: false })],
 ];

@@ -1,5 +1,5 @@
 /** The safety invariants that clients, origin and storage can show, each a pure function over one history. The text says what is broken. */
-import { rowsOf } from "./history.ts";
+import { type Rules, rowsOf, type Stored } from "./history.ts";
 import { type Call, isKept, isOfOneWindow, rightsOf, type View, windowOf } from "./view.ts";
 
 export type Invariant = (view: View) => string | null;
@@ -74,13 +74,19 @@ function staleTokensChangeNothing({ keys }: View): string | null {
     for (const { token, before, after, method } of stored) {
       if (token === null || before === null) continue;
       if (token.inc === before.inc && token.n === before.n) continue;
-      const isLapse =
-        before.state === "in-flight" && after?.state === "unknown" && after.effect === before.effect;
-      if (!isLapse && rightsOf(before) !== rightsOf(after))
+      if (!isLapse(before, after) && rightsOf(before) !== rightsOf(after))
         return `${method} with an old token changed ${key}`;
     }
   }
   return null;
+}
+
+/** The end of a lease, or of the object that ran the attempt, is noticed by whoever comes next. */
+function isLapse(before: Stored, after: Stored | null): boolean {
+  if (before.state !== "in-flight" || after?.state !== "unknown" || after.effect !== before.effect)
+    return false;
+  const isOver = before.leaseUntil !== null && before.leaseUntil <= after.t;
+  return after.reason === "object-restarted" || (after.reason === "lease-over" && isOver);
 }
 
 /** I7: a stored answer is given only to a caller who may have it now. */
@@ -105,6 +111,28 @@ function answersFitTheRequest(view: View): string | null {
       if (asked.length > 0 && !asked.some((arrival) => arrival.variant === variant)) {
         return `call ${call} got the answer to another request`;
       }
+    }
+  }
+  return null;
+}
+
+/** Of what became of a key only those hear who ask for the same. */
+const OF_THE_SAME: ReadonlySet<string> = new Set([
+  "in-flight",
+  "outcome-unknown",
+  "answer-not-kept",
+  "key-expired",
+]);
+
+/** I8: whatever state a key is in, another request under it is told that it is another one. */
+function othersAreToldSo({ keys, arrivals }: View): string | null {
+  for (const { calls, grants } of keys.values()) {
+    for (const { answer, variant, call, windows } of calls) {
+      if (answer === null || windows[0] !== windows[1] || !OF_THE_SAME.has(answer.slug)) continue;
+      const inWindow = grants.filter(({ window }) => window === windows[0]);
+      const asked = inWindow.flatMap(({ effect }) => arrivals.get(effect) ?? []);
+      if (asked.length > 0 && !asked.some((arrival) => arrival.variant === variant))
+        return `call ${call} asked for something else and was told ${answer.slug}`;
     }
   }
   return null;
@@ -151,10 +179,13 @@ function windowsHold({ keys, history }: View): string | null {
 function leasesEnd({ keys }: View): string | null {
   for (const { stored, key, grants } of keys.values()) {
     const limits = new Map<string, number>();
+    // A life keeps the rules that it began under.
+    const rulesOf = new Map<string, Rules>();
     for (const { before, after, t } of stored) {
       if (after === null || after.leaseUntil === null) continue;
-      const rules = grants.find(({ effect }) => effect === after.effect)?.rules;
+      const rules = rulesOf.get(after.inc) ?? grants.find(({ effect }) => effect === after.effect)?.rules;
       if (rules === undefined) continue;
+      rulesOf.set(after.inc, rules);
       // A record's own time may be ahead of a clock that has gone back.
       if (after.effect !== before?.effect)
         limits.set(after.effect, Math.max(t, after.t) + rules.executionMsMax);
@@ -274,7 +305,8 @@ function theFutureIsLeftAlone({ history }: View): string | null {
       if (row.isThere) ahead.add(row.key);
       else ahead.delete(row.key);
     }
-    if (row.do === "stored" && ahead.has(row.key))
+    const isOfLater = row.do === "stored" && (row.before?.v ?? 0) > row.reads;
+    if (row.do === "stored" && (isOfLater || ahead.has(row.key)))
       return `${row.key} was written over a record of a later build`;
   }
   return null;
@@ -291,6 +323,7 @@ export const SAFETY = {
   I3: staleTokensChangeNothing,
   I7: answersNeedRights,
   I8: answersFitTheRequest,
+  "I8 told": othersAreToldSo,
   I9: recordsLeaveLast,
   "I9 window": windowsHold,
   "I14 lease": leasesEnd,

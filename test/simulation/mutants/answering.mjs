@@ -8,8 +8,8 @@ export const ANSWERING = [
     changes: [
       {
         file: "src/key/execute.ts",
-        from: "  const settling = await executor.claim.settle(grant, await copyAnswer(came, policy), operation);",
-        to: `  const kept = await copyAnswer(came, policy);
+        from: "  const settling = await executor.claim.settle(grant, await copyAnswer(given, policy), operation);",
+        to: `  const kept = await copyAnswer(given, policy);
   setTimeout(() => void executor.claim.settle(grant, kept, operation).catch(() => undefined), 5);
   const settling = { kind: "settled", createdAt: Date.now(), expiresAt: Date.now() + policy.windowMs } as Awaited<ReturnType<typeof executor.claim.settle>>;`,
       },
@@ -33,7 +33,7 @@ export const ANSWERING = [
       {
         file: "src/key/execute.ts",
         from: `      return reportLost(run, "store-failed");\n  }\n}`,
-        to: `      return { kind: "executed", given: givenFrom(came), createdAt: Date.now(), expiresAt: Date.now() + policy.windowMs };\n  }\n}`,
+        to: `      return { kind: "executed", given, createdAt: Date.now(), expiresAt: Date.now() + policy.windowMs };\n  }\n}`,
       },
     ],
   },
@@ -45,6 +45,17 @@ export const ANSWERING = [
         file: STEP,
         from: "  if (record.fp !== fp) {",
         to: `  if (record.fp !== fp && record.state !== "settled") {`,
+      },
+    ],
+  },
+  {
+    name: "another request is told that its twin still runs",
+    layer: "core",
+    changes: [
+      {
+        file: STEP,
+        from: "  if (record.fp !== fp) {",
+        to: `  if (record.fp !== fp && record.state !== "in-flight") {`,
       },
     ],
   },

@@ -14,6 +14,98 @@ export const FENCING = [
     ],
   },
   {
+    name: "a report is not fenced",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `  if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
+  switch (record.state) {
+    case "in-flight":
+      return stay(toUnknown(record, reason, t), { kind: "done" });`,
+        to: `  if (record.state === "absent" || token.n < 1) return stay(record, { kind: "fenced" });
+  switch (record.state) {
+    case "in-flight":
+      return stay(toUnknown(record, reason, t), { kind: "done" });`,
+      },
+    ],
+  },
+  {
+    name: "an old probe's answer is believed",
+    layer: "core",
+    changes: [
+      {
+        file: CLOSE,
+        from: `  if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
+  if (record.state !== "unknown")`,
+        to: `  if (record.state === "absent" || token.n < 1) return stay(record, { kind: "fenced" });
+  if (record.state !== "unknown")`,
+      },
+    ],
+  },
+  {
+    name: "a repeated call runs beside its twin",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "answer.repeated && this.#keeper.running.has(answer.grant.token)",
+        to: "answer.repeated && answer.grant.token.n < 1",
+      },
+    ],
+  },
+  {
+    name: "a grant that comes after its lease still dispatches",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/remote.ts",
+        from: `begun.kind !== "run" || tookMs < begun.grant.leaseMs`,
+        to: `begun.kind !== "run" || tookMs >= 0`,
+      },
+    ],
+  },
+  {
+    name: "a lease's length is another machine's time",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: `return { kind: "run", grant: answer.grant };`,
+        to: `return { kind: "run", grant: this.#terms.executor === "object" ? answer.grant : { ...answer.grant, leaseMs: answer.grant.leaseMs + Date.now(), executionMs: answer.grant.executionMs + Date.now() } };`,
+      },
+      {
+        file: "src/key/remote.ts",
+        from: "    const begun = called.result;",
+        to: `    const begun = called.result;
+    if (begun.kind === "run") begun.grant = { ...begun.grant, leaseMs: begun.grant.leaseMs - Date.now(), executionMs: begun.grant.executionMs - Date.now() };`,
+      },
+    ],
+  },
+  {
+    name: "who has waited for a twin speaks for it",
+    layer: "key",
+    changes: [
+      {
+        file: "src/key/local-claim.ts",
+        from: "for (let hasAsked = false; ; ) {",
+        to: "for (let hasAsked = false, hasWaited = false; ; ) {",
+      },
+      {
+        file: "src/key/local-claim.ts",
+        from: "      const { nonce, fp, authorized, owner, route } = operation;",
+        to: `      const { fp, authorized, owner, route } = operation;
+      const met = this.#keeper.store.load();
+      const nonce = hasWaited && met.kind === "readable" && met.record.state !== "absent" ? met.record.nonce : operation.nonce;`,
+      },
+      {
+        file: "src/key/local-claim.ts",
+        from: "      await this.#keeper.waiters.wait(left);",
+        to: "      await this.#keeper.waiters.wait(left);\n      hasWaited = true;",
+      },
+    ],
+  },
+  {
     name: "tokens start again after a purge",
     layer: "key",
     changes: [
@@ -109,6 +201,11 @@ export const OVERSEEING = [
         to: "",
       },
     ],
+  },
+  {
+    name: "a reconciliation takes the lease of another",
+    layer: "ledger",
+    changes: [{ file: "src/ledger/d1-lease.ts", from: "WHERE until <= ?5`;", to: "WHERE ?5 > 0`;" }],
   },
   {
     name: "a reconciliation that has lost its lease goes on writing",

@@ -65,6 +65,17 @@ export const LEAVING = [
     ],
   },
   {
+    name: "a lost alarm is not armed again",
+    layer: "key",
+    changes: [
+      {
+        file: STORE,
+        from: "    this.#armed = await this.#storage.getAlarm();\n    this.armAgain(0);",
+        to: "    this.#armed = await this.#storage.getAlarm();",
+      },
+    ],
+  },
+  {
     name: "a record whose end was told lives again when the clock goes back",
     layer: "key",
     changes: [

@@ -82,6 +82,29 @@ export const RUNNING = [
     changes: [{ file: "src/origin/dispatch.ts", from: `redirect: "manual"`, to: `redirect: "follow"` }],
   },
   {
+    name: "the origin's host is taken from a field of the request",
+    layer: "origin",
+    changes: [
+      {
+        file: "src/origin/dispatch.ts",
+        from: "response = await send(originUrl(address, request.target), init);",
+        to: `const named = request.headers.find(([name]) => name.toLowerCase() === "x-forwarded-host")?.[1];
+      response = await send(originUrl(address, request.target).replace(/[/][/][^/]*/, (host) => (named === undefined ? host : "//" + named)), init);`,
+      },
+    ],
+  },
+  {
+    name: "a probe's redirect is followed",
+    layer: "origin",
+    changes: [
+      {
+        file: "src/origin/probe.ts",
+        from: `const init = { method, headers, redirect: "manual", cache`,
+        to: `const init = { method, headers, redirect: "follow", cache`,
+      },
+    ],
+  },
+  {
     name: "evidence needs no mac",
     layer: "origin",
     changes: [

@@ -75,6 +75,50 @@ export const TELLING = [
     ],
   },
   {
+    name: "a gap in a stream is accepted",
+    layer: "ledger",
+    changes: [
+      {
+        file: SEQUENCER,
+        from: `if (first > seq + 1) return { kind: "gap", seq, hash };`,
+        to: `if (first > seq + 1) return { kind: "new", skip: 0 };`,
+      },
+    ],
+  },
+  {
+    name: "another history of a stream is accepted",
+    layer: "ledger",
+    changes: [{ file: SEQUENCER, from: `if (told !== hash) return { kind: "fork" };`, to: "" }],
+  },
+  {
+    name: "a checkpoint is shown again when a newer one was",
+    layer: "ledger",
+    changes: [
+      {
+        file: PUBLISHER,
+        from: `  store.write("published", checkpoint);`,
+        to: `  store.write("published", checkpoint);\n  setTimeout(() => store.write("published", checkpoint), 20_000);`,
+      },
+    ],
+  },
+  {
+    name: "an older bundle takes the place of a longer one",
+    layer: "ledger",
+    changes: [
+      {
+        file: "src/ledger/d1.ts",
+        from: `
+  WHERE excluded.count > count AND substr(excluded.body, 1, length(body)) = body`,
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "an older write to D1 wins over a newer",
+    layer: "ledger",
+    changes: [{ file: "src/ledger/d1.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
+  },
+  {
     name: "how far the database is, is noted before it is there",
     layer: "ledger",
     changes: [

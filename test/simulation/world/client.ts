@@ -3,9 +3,9 @@
  * a request under its key unless it is told to be careless.
  */
 import type { Answered, Datum } from "../check/history.ts";
+import { digestOf } from "./digest.ts";
 import type { Injector } from "./faults.ts";
 import { readAll, SimRequest, type SimResponse } from "./http.ts";
-import { digestOf } from "./origin.ts";
 import type { Random } from "./random.ts";
 import { Process, type Scheduler } from "./scheduler.ts";
 
@@ -115,6 +115,8 @@ function requestOf(key: string, variant: number, waitS: number, mayAsk: boolean)
       ["idempotency-key", `canary-key-${key}`],
       ["authorization", "Bearer canary-alice"],
       ["content-type", "application/json"],
+      // What a hostile caller would like to be believed.
+      ["x-forwarded-host", "elsewhere.example"],
       ["content-length", String(body.length)],
       ...(waitS > 0 ? ([["prefer", `wait=${waitS}`]] as const) : []),
       ["cookie", `right=${mayAsk ? "yes" : "no"}`],

@@ -1,6 +1,7 @@
 /** What the injector does at times of its own choosing, beside the faults that strike whatever happens. */
 import type { Datum } from "../check/history.ts";
 import type { Deed } from "./faults.ts";
+import { forgeDelivery } from "./forgery.ts";
 import type { Host } from "./host.ts";
 import type { Origin } from "./origin.ts";
 import type { Random } from "./random.ts";
@@ -8,6 +9,12 @@ import { PAUSE_MS_MAX, type Scenario } from "./scenario.ts";
 import { OUTSIDE, type Scheduler } from "./scheduler.ts";
 import type { Staff } from "./staff.ts";
 import type { Isolate } from "./workers.ts";
+
+/** Versions are 0, a first build with its settings; 1, the same with others; and this, the build that comes after it, with the latter. */
+export const NEXT_BUILD = 2;
+
+/** Of a record that no build here can read. */
+const DISTANT_VERSION = 99;
 
 /** What deeds change for the whole world. */
 export type State = {
@@ -22,6 +29,8 @@ export type Site = {
   random: Random;
   scenario: Scenario;
   hosts: readonly Host[];
+  keys: ReadonlyMap<string, Host>;
+  ledgers: ReadonlyMap<string, Host>;
   /** Which keys the hosts hold, as far as that is known. */
   labels: ReadonlyMap<Host, string>;
   isolates: readonly Isolate[];
@@ -29,6 +38,7 @@ export type Site = {
   origin: Origin;
   staff: Staff;
   state: State;
+  isHealed: () => boolean;
   note: (row: Datum) => void;
   mark: (name: string) => void;
 };
@@ -72,12 +82,23 @@ export function doDeed(site: Site, deed: Deed): void {
       site.origin.restart();
       return;
     case "new version":
-      state.version = 1;
+      if (state.version !== NEXT_BUILD) state.version = 1;
       site.crashIsolate(0);
+      return;
+    case "next build":
+      deployNext(site, random.next());
+      if (random.chance(0.7))
+        scheduler.after(random.between(1_000, 60_000), OUTSIDE, "taken back", () => takeBack(site));
       return;
     case "record of the future":
       visitFuture(site, host);
       return;
+    case "forged delivery": {
+      const shards = [...site.ledgers.values()];
+      const shard = shards[random.below(shards.length)];
+      if (shard) forgeDelivery(shard, site);
+      return;
+    }
     case "alarm early":
       host?.ringAnyway();
       return;
@@ -94,6 +115,23 @@ export function doDeed(site: Site, deed: Deed): void {
       site.staff.speak(host, site.labels);
       return;
   }
+}
+
+/** A share of everything that runs is started anew at once; the rest stays what it is until it ends. */
+export function deployNext({ state, hosts, isolates, crashIsolate, random }: Site, share: number): void {
+  state.version = NEXT_BUILD;
+  for (const [i, { version }] of isolates.entries())
+    if (version !== NEXT_BUILD && random.next() < share) crashIsolate(i);
+  for (const host of hosts) if (host.instance?.version !== NEXT_BUILD && random.next() < share) host.crash();
+}
+
+/** The build before comes back, and meets what the later one has written. */
+function takeBack({ state, hosts, isolates, crashIsolate, isHealed, mark }: Site): void {
+  if (state.version !== NEXT_BUILD || isHealed()) return;
+  mark("next build taken back");
+  state.version = 1;
+  for (const [i, { version }] of isolates.entries()) if (version === NEXT_BUILD) crashIsolate(i);
+  for (const host of hosts) if (host.instance?.version === NEXT_BUILD) host.crash();
 }
 
 function moveClock({ random, scenario, state }: Site, host: Host | null, direction: 1 | -1): void {
@@ -121,6 +159,6 @@ function visitFuture({ scheduler, random, labels, note }: Site, host: Host | nul
     note({ do: "future", key, isThere: v !== record.v });
   };
   host.crash();
-  put(record.v + 1);
+  put(DISTANT_VERSION);
   scheduler.after(random.below(60_000), OUTSIDE, "back to the present", () => put(record.v));
 }

@@ -24,6 +24,7 @@ import { openOrigin, originUrl, type Send } from "../../../src/origin/dispatch.t
 import { type OriginMacs, openOriginMacs } from "../../../src/origin/evidence.ts";
 import { openProbe } from "../../../src/origin/probe.ts";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
+import { openQuota, QuotaObject } from "../../../src/quota/quota-object.ts";
 import { reconcileStale, STALE_EFFECTS } from "../../../src/reconcile/stale-effects.ts";
 import { report } from "../../../src/report.ts";
 import type { Served } from "./host.ts";
@@ -61,6 +62,7 @@ export type Surroundings = {
   send: Send;
   keys: unknown;
   ledgers: unknown;
+  quotas: unknown;
   shards: number;
   hasLedger: boolean;
   database: D1Database | null;
@@ -126,7 +128,7 @@ export function openKeyObject(base: Base, around: Surroundings, version: number,
       operationId: (name) => writeOperationId(name, keyring),
     }),
     ledger,
-    quota: { take: async () => "granted" },
+    quota: openQuota(around.quotas as Parameters<typeof openQuota>[0]),
     report,
   };
   return new KeyObject(context as DurableObjectState, parts) as unknown as Served;
@@ -142,11 +144,15 @@ export function openLedgerObject(around: Surroundings, context: unknown): Served
     retentionMs: around.retentionMs,
     webhook: null,
     print: null,
-    send: () => Promise.reject(new Error("there is no receiver")),
+    send: around.send,
     report: report as Report,
     ...reachShards(objects),
   };
   return new LedgerObject(context as DurableObjectState, parts) as unknown as Served;
+}
+
+export function openQuotaObject(context: unknown): Served {
+  return new QuotaObject(context as DurableObjectState, {} as never) as unknown as Served;
 }
 
 /** One run of the cron, by an isolate of its own. */
@@ -190,6 +196,7 @@ export type Deployment = {
   openFront: typeof openFront;
   openKeyObject: typeof openKeyObject;
   openLedgerObject: typeof openLedgerObject;
+  openQuotaObject: typeof openQuotaObject;
   openCron: typeof openCron;
   signEvidence: typeof signEvidence;
 };
@@ -201,6 +208,7 @@ export const deployment: Deployment = {
   openFront,
   openKeyObject,
   openLedgerObject,
+  openQuotaObject,
   openCron,
   signEvidence,
 };

@@ -3,8 +3,13 @@
 type Pairs = Iterable<readonly [string, string]>;
 export type FieldsInit = Pairs | Record<string, string> | SimHeaders | undefined;
 
+const COOKIES = "set-cookie";
+
 export class SimHeaders {
-  readonly #fields = new Map<string, string[]>();
+  /** By lower-case names: several values of one name joined, as `get` gives them. */
+  readonly #fields = new Map<string, string>();
+  /** Those that are not joined where all are listed. */
+  #cookies: readonly string[] = [];
 
   constructor(init?: FieldsInit) {
     if (init === undefined || init === null) return;
@@ -13,7 +18,7 @@ export class SimHeaders {
   }
 
   get(name: string): string | null {
-    return this.#fields.get(name.toLowerCase())?.join(", ") ?? null;
+    return this.#fields.get(name.toLowerCase()) ?? null;
   }
 
   has(name: string): boolean {
@@ -21,26 +26,32 @@ export class SimHeaders {
   }
 
   set(name: string, value: string): void {
-    this.#fields.set(name.toLowerCase(), [value]);
+    const field = name.toLowerCase();
+    this.#fields.set(field, value);
+    if (field === COOKIES) this.#cookies = [value];
   }
 
   append(name: string, value: string): void {
-    const known = this.#fields.get(name.toLowerCase());
-    if (known === undefined) this.#fields.set(name.toLowerCase(), [value]);
-    else known.push(value);
+    const field = name.toLowerCase();
+    const known = this.#fields.get(field);
+    this.#fields.set(field, known === undefined ? value : `${known}, ${value}`);
+    if (field === COOKIES) this.#cookies = [...this.#cookies, value];
   }
 
   delete(name: string): void {
-    this.#fields.delete(name.toLowerCase());
+    const field = name.toLowerCase();
+    this.#fields.delete(field);
+    if (field === COOKIES) this.#cookies = [];
   }
 
   /** In the order of the names; cookies one by one, the values of all others joined. */
-  *[Symbol.iterator](): Generator<[string, string]> {
+  [Symbol.iterator](): IterableIterator<[string, string]> {
+    const pairs: [string, string][] = [];
     for (const name of [...this.#fields.keys()].sort()) {
-      const values = this.#fields.get(name) ?? [];
-      if (name === "set-cookie") for (const value of values) yield [name, value];
-      else yield [name, values.join(", ")];
+      if (name === COOKIES) for (const value of this.#cookies) pairs.push([name, value]);
+      else pairs.push([name, this.#fields.get(name) ?? ""]);
     }
+    return pairs.values();
   }
 }
 

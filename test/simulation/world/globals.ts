@@ -58,13 +58,35 @@ function wait(ms: number, how: { signal?: AbortSignal } = {}): Promise<void> {
 }
 
 function fill(bytes: Uint8Array): Uint8Array {
-  for (let i = 0; i < bytes.length; i++) bytes[i] = underWay().random.bits() & 255;
+  const { random } = underWay();
+  for (let i = 0; i < bytes.length; i++) bytes[i] = random.bits() & 255;
   return bytes;
 }
 
+const uuid = Buffer.alloc(16);
+
 function makeUuid(): string {
-  const hex = Buffer.from(fill(new Uint8Array(16))).toString("hex");
+  fill(uuid);
+  const hex = uuid.toString("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
+}
+
+const POOL_BYTES = 65_536;
+const POOLED_CHARS_MAX = 1_024;
+let pool = Buffer.from(new ArrayBuffer(POOL_BYTES));
+let pooled = 0;
+const encodeAlone = TextEncoder.prototype.encode;
+
+/** Texts as bytes, many in one piece of memory: a piece for each costs more than the text. */
+function encode(this: TextEncoder, text = ""): Uint8Array {
+  if (text.length > POOLED_CHARS_MAX) return encodeAlone.call(this, text);
+  if (pooled + 3 * text.length > POOL_BYTES) {
+    pool = Buffer.from(new ArrayBuffer(POOL_BYTES));
+    pooled = 0;
+  }
+  const size = pool.write(text, pooled);
+  pooled += size;
+  return new Uint8Array(pool.buffer, pooled - size, size);
 }
 
 function timeOut(ms: number): SimSignal {
@@ -91,6 +113,7 @@ export function replaceGlobals(): void {
   for (const [name, value] of Object.entries(others)) {
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
   }
+  Object.assign(TextEncoder.prototype, { encode });
   Date.now = readClock;
   Math.random = () => underWay().random.next();
   Object.assign(AbortSignal, { timeout: timeOut, any: SimSignal.any });

@@ -1,5 +1,6 @@
 /** The objects of a world: key objects and ledger shards, made when somebody calls them, and what an observer of their storage sees. */
 import type { Datum, Shown } from "../check/history.ts";
+import { NEXT_BUILD } from "./deeds.ts";
 import type { Base, Deployment, Surroundings } from "./deployment.ts";
 import type { Injector } from "./faults.ts";
 import { START } from "./globals.ts";
@@ -14,12 +15,15 @@ export type HostsParts = {
   seed: number;
   scheduler: Scheduler;
   injector: Injector;
-  product: Deployment;
+  /** The build of a version. */
+  product: (version: number) => Deployment;
   base: Base;
   around: () => Surroundings;
   version: () => number;
   clock: () => Clock;
   copies: boolean;
+  /** A bundle of the ledger is full after a few lines. */
+  hasSmallBundles: boolean;
   /** How many lines of a shard D1 has; null: it is no sink. */
   published: (shard: string) => number | null;
   note: (row: Datum) => void;
@@ -31,9 +35,12 @@ const NOTHING = (): void => undefined;
 export class Hosts {
   readonly keys = new Map<string, Host>();
   readonly ledgers = new Map<string, Host>();
+  readonly quotas = new Map<string, Host>();
   /** Which key a host holds: learned from what it is asked to run. */
   readonly labels = new Map<Host, string>();
   readonly shown: Shown[] = [];
+  /** What each shard has made durable. */
+  readonly lines = new Map<string, { texts: string[]; ats: number[] }>();
   readonly #parts: HostsParts;
 
   constructor(parts: HostsParts) {
@@ -41,7 +48,7 @@ export class Hosts {
   }
 
   all(): Host[] {
-    return [...this.keys.values(), ...this.ledgers.values()];
+    return [...this.keys.values(), ...this.ledgers.values(), ...this.quotas.values()];
   }
 
   key(name: string): Host {
@@ -49,7 +56,10 @@ export class Hosts {
     return this.#find(
       this.keys,
       name,
-      (context, instance) => product.openKeyObject(base, around(), instance.version, context),
+      (context, { version }) => {
+        this.#noteMeeting(name, version);
+        return product(version).openKeyObject(base, around(), version, context);
+      },
       {
         changed: (host, instance, before, after) => this.#seeKey(host, instance, before, after),
         rang: (host) => this.#seeRing(host),
@@ -58,11 +68,26 @@ export class Hosts {
   }
 
   ledger(name: string): Host {
-    const { product, around } = this.#parts;
-    return this.#find(this.ledgers, name, (context) => product.openLedgerObject(around(), context), {
+    const { product, around, hasSmallBundles } = this.#parts;
+    // Its own stored form is the same in both builds, but for the size of a bundle, which has to stay what it is.
+    const build = product(hasSmallBundles ? NEXT_BUILD : 0);
+    return this.#find(this.ledgers, name, (context) => build.openLedgerObject(around(), context), {
       changed: (_host, _instance, before, after) => this.#seeLedger(name, before, after),
       rang: NOTHING,
     });
+  }
+
+  quota(name: string): Host {
+    const { product } = this.#parts;
+    return this.#find(
+      this.quotas,
+      name,
+      (context, { version }) => product(version).openQuotaObject(context),
+      {
+        changed: () => NOTHING,
+        rang: NOTHING,
+      },
+    );
   }
 
   #find(
@@ -80,9 +105,17 @@ export class Hosts {
     return made;
   }
 
+  /** An instance begins with a record that the other build has written. */
+  #noteMeeting(name: string, version: number): void {
+    const record = this.keys.get(name)?.durable.kv.get("record") as { v: number } | undefined;
+    const isNext = version === NEXT_BUILD;
+    if (record?.v === 2 && !isNext) this.#parts.mark("a build meets a record of the next one");
+    if (record?.v === 1 && isNext) this.#parts.mark("a build meets a record of the one before");
+  }
+
   #faults(): HostParts["faults"] {
     const { injector, seed, copies } = this.#parts;
-    const random = new Random(seed, 5 + this.keys.size + this.ledgers.size);
+    const random = new Random(seed, 5 + this.keys.size + this.ledgers.size + this.quotas.size);
     const crash = (): { kept: boolean } | null => {
       if (injector.strikes("crash after commit and keep it")) return { kept: true };
       return injector.strikes("crash after commit and lose it") ? { kept: false } : null;
@@ -100,6 +133,26 @@ export class Hosts {
   }
 
   #seeLedger(shard: string, before: Image, after: Image): () => void {
+    const see = [this.#seeLines(shard, before, after), this.#seeShown(shard, before, after)];
+    return () => {
+      for (const act of see) act();
+    };
+  }
+
+  #seeLines(shard: string, before: Image, after: Image): () => void {
+    const row = after.tables?.staged.at(-1);
+    if (row === undefined || row === before.tables?.staged.at(-1)) return NOTHING;
+    return () => {
+      const known = this.lines.get(shard) ?? { texts: [], ats: [] };
+      this.lines.set(shard, known);
+      for (const text of row.body.split("\n").slice(0, -1)) {
+        known.texts.push(text);
+        known.ats.push(this.#parts.scheduler.now);
+      }
+    };
+  }
+
+  #seeShown(shard: string, before: Image, after: Image): () => void {
     const shown = after.kv.get("published") as { size: number; root: string } | undefined;
     if (shown === undefined || shown === before.kv.get("published")) return NOTHING;
     const { scheduler, published } = this.#parts;
@@ -140,7 +193,8 @@ export class Hosts {
         const rules = { windowMs, quarantineMs, executionMsMax, onCrash };
         note({ do: "granted", key, clock, seenFrom, effect: after.effect, rules });
       }
-      note({ do: "stored", key, clock, method, token, before, after });
+      const isNext = instance.version === NEXT_BUILD;
+      note({ do: "stored", key, clock, method, token, before, after, reads: isNext ? 2 : 1 });
     };
   }
 }

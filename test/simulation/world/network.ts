@@ -1,4 +1,5 @@
 /** Lines between isolates: calls of objects and their answers, requests to the origin. Any message can be late, lost or answered in vain. */
+import type { Datum } from "../check/history.ts";
 import type { Injector } from "./faults.ts";
 import type { FieldsInit } from "./fields.ts";
 import { type Answer, Crash, type Host } from "./host.ts";
@@ -9,8 +10,13 @@ import { OUTSIDE, type Process, type Scheduler } from "./scheduler.ts";
 
 const HOP_MS_MAX = 30;
 const SLOW_MS_MAX = 20_000;
-const ARRIVES_LATE_MS = 120_000;
+/** Longer than any lease, shorter than what a client waits for at the end of a run. */
+const VERY_SLOW_MS_MAX = 150_000;
+const LINE_BREAKS_MS_MAX = 600;
 const HOPS_MAX = 3;
+
+/** All that the origin is there for; at any other address nobody answers. */
+export const ORIGIN_REACH = ["https://origin.example/pay/", "https://origin.example/effects/"] as const;
 
 /** What the platform says of an error. */
 type Flags = { retryable?: boolean; overloaded?: boolean; durableObjectReset?: boolean };
@@ -22,10 +28,46 @@ class LineError extends Error {
   }
 }
 
-export type NetworkParts = { scheduler: Scheduler; random: Random; injector: Injector };
+/** `originLateMs`: by how much a request may be late on its way to the origin, at most. */
+export type NetworkParts = {
+  scheduler: Scheduler;
+  random: Random;
+  injector: Injector;
+  originLateMs: number;
+  note: (row: Datum) => void;
+};
 
 /** What may be wrong with all of a namespace. */
 export type Trouble = { hangs: () => boolean; fails: () => boolean };
+
+/** Calls a method of the object of a name. */
+type Line = (name: string, method: string, given: unknown[]) => Promise<unknown>;
+type StubClass = new (name: string, line: Line) => object;
+
+/** One class of stubs for each list of methods: made anew for every run it would cost more than the calls. */
+const stubs = new Map<readonly string[], StubClass>();
+
+function stubOf(methods: readonly string[]): StubClass {
+  const known = stubs.get(methods);
+  if (known !== undefined) return known;
+  class Stub {
+    readonly name: string;
+    readonly line: Line;
+
+    constructor(name: string, line: Line) {
+      this.name = name;
+      this.line = line;
+    }
+  }
+  for (const method of methods) {
+    const value = function (this: Stub, ...given: unknown[]) {
+      return this.line(this.name, method, given);
+    };
+    Object.defineProperty(Stub.prototype, method, { value });
+  }
+  stubs.set(methods, Stub);
+  return Stub;
+}
 
 export class Network {
   readonly #parts: NetworkParts;
@@ -36,20 +78,15 @@ export class Network {
 
   #hop(): number {
     const { random, injector } = this.#parts;
+    if (injector.strikes("rpc very slow")) return random.below(VERY_SLOW_MS_MAX);
     return injector.strikes("rpc slow") ? random.below(SLOW_MS_MAX) : random.below(HOP_MS_MAX);
   }
 
   /** A namespace of objects, as a binding is. */
   namespace(methods: readonly string[], find: (name: string) => Host, trouble: Trouble): unknown {
-    const stub: Record<string, unknown> = {};
-    for (const method of methods) {
-      stub[method] = function (this: { name: string }, ...given: unknown[]) {
-        return call(this.name, method, given);
-      };
-    }
-    const call = (name: string, method: string, given: unknown[]) =>
-      this.#call(find, name, method, given, trouble);
-    return { getByName: (name: string) => Object.assign(Object.create(stub), { name }) };
+    const Stub = stubOf(methods);
+    const call: Line = (name, method, given) => this.#call(find, name, method, given, trouble);
+    return { getByName: (name: string) => new Stub(name, call) };
   }
 
   #call(
@@ -74,7 +111,16 @@ export class Network {
         scheduler.after(this.#hop(), OUTSIDE, `${method} ${name.slice(0, 6)}`, () => {
           const host = find(name);
           const from = host.wake();
+          let isOpen = true;
+          // The caller is told so and may call again, while the object goes on with what it was asked.
+          if (injector.strikes("rpc line lost"))
+            scheduler.after(random.below(LINE_BREAKS_MS_MAX), OUTSIDE, "line lost", () => {
+              if (isOpen) fail({ retryable: true });
+              isOpen = false;
+            });
           host.call(method, given, (answer) => {
+            if (!isOpen) return;
+            isOpen = false;
             if (injector.strikes("rpc reply lost")) return fail({ retryable: true });
             this.#answer(from, caller, method, answer, resolve, reject, fail);
           });
@@ -142,7 +188,7 @@ export class Network {
   }
 
   #exchange(origin: Origin, caller: Process, sent: Sent, init: RequestInit, hops: number): Promise<unknown> {
-    const { scheduler, random, injector } = this.#parts;
+    const { scheduler, random, injector, originLateMs, note } = this.#parts;
     return new Promise((resolve, reject) => {
       let isOpen = true;
       const end = (act: () => void): void => {
@@ -174,9 +220,11 @@ export class Network {
           ),
       };
       caller.emit(() => {
-        if (injector.strikes("origin refuses connection")) return wire.break();
+        note({ do: "connect", to: sent.url });
+        const isThere = ORIGIN_REACH.some((beginning) => sent.url.startsWith(beginning));
+        if (!isThere || injector.strikes("origin refuses connection")) return wire.break();
         const delay = injector.strikes("origin hears late")
-          ? random.below(ARRIVES_LATE_MS)
+          ? random.below(originLateMs)
           : random.below(HOP_MS_MAX);
         scheduler.after(delay, origin.process, "origin hears", () => origin.receive(sent, wire));
       });

@@ -2,8 +2,8 @@
  * The API behind the gateway: a payment service that counts what it really does, keeps a journal that outlives its restarts, and can be asked
  * what became of an effect or told to let it never happen. Answers like the worst of its kind.
  */
-import { hash } from "node:crypto";
 import type { Datum } from "../check/history.ts";
+import { digestOf } from "./digest.ts";
 import type { Injector } from "./faults.ts";
 import type { SimHeaders } from "./fields.ts";
 import { SimResponse } from "./http.ts";
@@ -27,13 +27,14 @@ export type OriginParts = {
   /** Signs that an attempt had no effect. */
   evidence: (effect: string, attempt: string) => string;
   releaseStatus: number;
+  /** By how much its work may be late, at most. */
+  originLateMs: number;
 };
 
 /** In the form of a proof, under nobody's key. */
 const FORGED = `none; mac="${"A".repeat(43)}="`;
 
 const REPLY_MS_MAX = 400;
-const VERY_LATE_MS = 120_000;
 const PROBE_SLOW_MS = 9_000;
 
 export class Origin {
@@ -88,6 +89,11 @@ export class Origin {
       wire.break();
       return;
     }
+    if (injector.strikes("probe redirects")) {
+      const location = `https://${random.pick(["origin", "elsewhere"])}.example${path}`;
+      wire.respond(respond({ status: 307, headers: [["location", location]], body: "" }));
+      return;
+    }
     const known = this.#journal.get(effect);
     const say = (body: unknown): void => {
       this.#after(
@@ -127,7 +133,7 @@ export class Origin {
     note({ do: "arrive", key, effect, attempt: Number(attempt), dedupe, variant: amount });
     const dispatch: Dispatch = { key, effect, attempt, dedupe, wire };
     const workMs = injector.strikes("origin is slow")
-      ? random.below(VERY_LATE_MS)
+      ? random.below(this.#parts.originLateMs)
       : random.below(REPLY_MS_MAX);
     if (this.#journal.get(effect)?.kind === "void") {
       this.#refuse(dispatch, 409, "void");
@@ -181,7 +187,9 @@ export class Origin {
       const status = random.pick([307, 308, 303]);
       this.#say(dispatch, {
         status,
-        headers: [["location", `https://origin.example/pay/${dispatch.key}`]],
+        headers: [
+          ["location", `https://${random.pick(["origin", "elsewhere"])}.example/pay/${dispatch.key}`],
+        ],
         body: `elsewhere ${dispatch.effect}`,
       });
       return;
@@ -262,10 +270,6 @@ export class Origin {
 }
 
 type Dispatch = { key: string; effect: string; attempt: string; dedupe: string; wire: Wire };
-
-export function digestOf(body: string | Uint8Array): string {
-  return hash("sha256", body, "hex");
-}
 
 function respond({ status, headers, body }: Reply): SimResponse {
   const length: [string, string] = ["content-length", String(body.length)];

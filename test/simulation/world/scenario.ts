@@ -16,10 +16,15 @@ export type Scenario = {
   hasDatabase: boolean;
   /** By how much machines differ in time from the beginning, at most. */
   skewMs: number;
+  /** By how much a request may be late on its way to the origin, and again in its work, at most. */
+  originLateMs: number;
   /** The largest step of a clock. A route that believes what a probe has merely not seen depends on the time that has passed. */
   clockStepMs: number;
   probing: "none" | "observed" | "sealed";
   copies: boolean;
+  /** Bundles of the ledger are full after a few lines. */
+  hasSmallBundles: boolean;
+  retentionMs: number;
 };
 
 const SECOND = 1_000;
@@ -27,8 +32,20 @@ const SECOND = 1_000;
 /** So long an executor may be paused: longer than every timeout there is. */
 export const PAUSE_MS_MAX = 300 * SECOND;
 
-/** What the origin may take to begin, with what clocks may be moved in a run; no pause is in it. */
+/** What the origin may take to begin, on its way there and in its work, with what clocks may be moved in a run; no pause is in it. */
 const ORIGIN_DELAY_MS = 380 * SECOND;
+const ORIGIN_LATE_MS = 120 * SECOND;
+
+/**
+ * The same of a prompt origin. Here a pause between a grant and its dispatch would make a belief unsound, so the Worker runs attempts:
+ * it asks before it sends what it was granted late.
+ */
+const PROMPT_DELAY_MS = 40 * SECOND;
+const PROMPT_LATE_MS = 5 * SECOND;
+
+/** A stream that has ended is forgotten with its bodies: by then its key's object has been told of that, after the longest pauses. */
+const SHORT_RETENTION_MS = 1_500 * SECOND;
+const LONG_RETENTION_MS = 7_776_000 * SECOND;
 
 const RELEASE_STATUS = 429;
 
@@ -41,10 +58,12 @@ export function drawScenario(
   const probing = random.pick(["none", "sealed", "sealed", "observed"] as const);
   const onCrash = random.chance(0.25) ? "retry" : "hold";
   const timing = drawTiming(random);
+  const isPrompt = probing === "observed" && random.chance(0.6);
+  const drawExecutor = () => (isPrompt ? "worker" : random.pick(["object", "worker"] as const));
   const first: RoutePolicy = {
     ...base,
     ...timing,
-    executor: random.pick(["object", "worker"]),
+    executor: drawExecutor(),
     onCrash,
     originKey: onCrash === "retry" ? { send: "derived", header: "Idempotency-Key" } : { send: "none" },
     probe:
@@ -54,20 +73,22 @@ export function drawScenario(
             url: "/effects/{effect_id}",
             sealUrl: probing === "sealed" ? "/effects/{effect_id}/void" : null,
             notFound: "unknown",
-            originDelayMsMax: ORIGIN_DELAY_MS,
+            originDelayMsMax: isPrompt ? PROMPT_DELAY_MS : ORIGIN_DELAY_MS,
           },
     authorize: random.chance(0.15) ? "https://rights.example/ask" : null,
     responseBytesMax: 2_000,
     releaseStatuses: [RELEASE_STATUS],
     sealWithKey: random.chance(0.1),
     audit: random.pick(["eager", "durable"]),
+    quota: random.chance(0.2) ? { newKeysPerMinute: random.pick([1, 1, 2]) } : null,
   };
   const second: RoutePolicy = {
     ...first,
     ...drawTiming(random),
-    executor: random.pick(["object", "worker"]),
+    executor: drawExecutor(),
   };
   const hasLedger = random.chance(share.ledger);
+  const hasSmallBundles = random.chance(0.4);
   return {
     policies: [first, second],
     releaseStatus: RELEASE_STATUS,
@@ -79,9 +100,12 @@ export function drawScenario(
     hasLedger,
     hasDatabase: hasLedger && random.chance(0.6),
     skewMs: random.pick([0, 0, 10 * SECOND, 3_600 * SECOND]),
-    clockStepMs: probing === "observed" ? 60 * SECOND : 7_200 * SECOND,
+    originLateMs: isPrompt ? PROMPT_LATE_MS : ORIGIN_LATE_MS,
+    clockStepMs: isPrompt ? PROMPT_LATE_MS : probing === "observed" ? 60 * SECOND : 7_200 * SECOND,
     probing,
     copies: random.chance(0.03),
+    hasSmallBundles,
+    retentionMs: hasSmallBundles ? SHORT_RETENTION_MS : LONG_RETENTION_MS,
   };
 }
 

@@ -9,21 +9,17 @@ const drain = (process as unknown as { _tickCallback: () => void })._tickCallbac
 /** Milliseconds by which a machine's clock is ahead of true time. */
 export type Clock = { offset: number };
 
-const numbers = new Map<string, number>();
-
 /** A number that follows from the text alone. */
 function numberOf(text: string): number {
-  let number = numbers.get(text);
-  if (number === undefined) {
-    number = 0;
-    for (let i = 0; i < text.length; i++) number = Math.imul(number ^ text.charCodeAt(i), 16_777_619);
-    if (numbers.size < 10_000) numbers.set(text, number);
-  }
+  let number = 0;
+  for (let i = 0; i < text.length; i++) number = Math.imul(number ^ text.charCodeAt(i), 16_777_619);
   return number;
 }
 
 export class Process {
   readonly name: string;
+  /** Its name in the digest of a run. */
+  readonly number: number;
   readonly clock: Clock;
   /** Which of the deployed builds and settings it runs. */
   readonly version: number;
@@ -32,6 +28,7 @@ export class Process {
 
   constructor(name: string, clock: Clock, version: number) {
     this.name = name;
+    this.number = numberOf(name);
     this.clock = clock;
     this.version = version;
   }
@@ -93,6 +90,11 @@ export class Scheduler {
     drain();
   }
 
+  /** What is still to happen. */
+  left(): readonly Task[] {
+    return this.#heap.filter(({ act, process: { isAlive } }) => act !== null && isAlive);
+  }
+
   /** False: there was nothing left to happen before `until`. */
   step(until: number): boolean {
     const task = this.#heap[0];
@@ -115,7 +117,7 @@ export class Scheduler {
   }
 
   #note(task: Task): void {
-    const what = (numberOf(task.process.name) << 16) ^ numberOf(task.label);
+    const what = (task.process.number << 16) ^ numberOf(task.label);
     this.digest = Math.imul(Math.imul(this.digest ^ task.at, 16_777_619) ^ what, 16_777_619);
     this.#onEvent?.(task);
   }

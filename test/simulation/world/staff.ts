@@ -9,7 +9,7 @@ import { OUTSIDE, Process, type Scheduler } from "./scheduler.ts";
 export type StaffParts = {
   scheduler: Scheduler;
   random: Random;
-  product: Deployment;
+  product: (version: number) => Deployment;
   base: Base;
   around: Surroundings;
   origin: Origin;
@@ -40,7 +40,7 @@ export class Staff {
     scheduler.enter(
       process,
       () =>
-        void product
+        void product(process.version)
           .openCron(base, around, process.version)()
           .catch(() => undefined),
     );

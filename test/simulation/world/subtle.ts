@@ -2,7 +2,7 @@
  * Stands in for WebCrypto: every result is there at once and the same for the same input. Digests are real SHA-256, so that the
  * ledger's trees are what a verifier expects; macs, seals and signatures are keyed digests that nobody could use for anything else.
  */
-import { hash } from "node:crypto";
+import { sha256 } from "./digest.ts";
 
 type Bytes = ArrayBuffer | Uint8Array;
 type FakeKey = { secret: Uint8Array };
@@ -15,19 +15,16 @@ function bytesOf(bytes: Bytes): Uint8Array {
   return bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
 }
 
-function join(...parts: readonly Bytes[]): Uint8Array {
-  const all = parts.map(bytesOf);
-  const joined = new Uint8Array(all.reduce((size, part) => size + part.length, 0));
+function join(...parts: readonly Uint8Array[]): Uint8Array {
+  let size = 0;
+  for (const part of parts) size += part.length;
+  const joined = new Uint8Array(size);
   let at = 0;
-  for (const part of all) {
+  for (const part of parts) {
     joined.set(part, at);
     at += part.length;
   }
   return joined;
-}
-
-function sha256(bytes: Uint8Array): Uint8Array {
-  return Buffer.from(hash("sha256", bytes, "hex"), "hex");
 }
 
 /** A copy with a buffer of its own, as WebCrypto gives it. */
@@ -38,18 +35,26 @@ function bufferOf(bytes: Uint8Array): ArrayBuffer {
 }
 
 function tagOf(key: FakeKey, { iv, additionalData }: Sealing, plain: Uint8Array): Uint8Array {
-  return sha256(join(key.secret, iv, additionalData, plain)).subarray(0, TAG_BYTES);
+  return sha256(key.secret, iv, additionalData, plain).subarray(0, TAG_BYTES);
 }
 
 /** Seals too must not show their plain text: a reader of the store finds nothing that it looks for. */
 function veil(key: FakeKey, bytes: Uint8Array): Uint8Array {
   const pad = sha256(key.secret);
-  return bytes.map((byte, i) => byte ^ (pad[i % pad.length] ?? 0));
+  const veiled = new Uint8Array(bytes.length);
+  for (let i = 0; i < bytes.length; i++) veiled[i] = (bytes[i] ?? 0) ^ (pad[i % pad.length] ?? 0);
+  return veiled;
 }
 
+function macOf(name: string, key: FakeKey, bytes: Bytes): Uint8Array {
+  const mac = sha256(key.secret, bytesOf(bytes));
+  return name === "Ed25519" ? join(mac, sha256(mac)) : mac;
+}
+
+/** Digests and macs come as bytes, not as the buffer that WebCrypto gives: whoever asks copies them, and a buffer costs more than the digest. */
 export const subtle = {
   async importKey(format: string, key: Bytes, _use: unknown, _out: boolean, _for: readonly string[]) {
-    return { secret: format === "pkcs8" ? sha256(bytesOf(key)) : bytesOf(key).slice() };
+    return { secret: format === "pkcs8" ? sha256(bytesOf(key)) : new Uint8Array(bytesOf(key)) };
   },
   async exportKey(format: string, key: FakeKey) {
     if (format === "jwk") return { x: Buffer.from(sha256(key.secret)).toString("base64url") };
@@ -60,18 +65,16 @@ export const subtle = {
     return { privateKey: key, publicKey: key };
   },
   async deriveKey(params: { info: Uint8Array }, base: FakeKey) {
-    return { secret: sha256(join(base.secret, params.info)) };
+    return { secret: sha256(base.secret, params.info) };
   },
-  async digest(_name: string, bytes: Bytes) {
-    return bufferOf(sha256(bytesOf(bytes)));
+  digest(_name: string, bytes: Bytes) {
+    return Promise.resolve(sha256(bytesOf(bytes)));
   },
-  async sign({ name }: Named | (string & Named), key: FakeKey, bytes: Bytes) {
-    const mac = sha256(join(key.secret, bytes));
-    return bufferOf(name === "Ed25519" ? join(mac, sha256(mac)) : mac);
+  sign(use: Named | string, key: FakeKey, bytes: Bytes) {
+    return Promise.resolve(macOf(typeof use === "string" ? use : use.name, key, bytes));
   },
-  async verify(name: Named, key: FakeKey, signature: Bytes, bytes: Bytes) {
-    const wanted = Buffer.from(await subtle.sign(name, key, bytes));
-    return wanted.equals(bytesOf(signature));
+  async verify({ name }: Named, key: FakeKey, signature: Bytes, bytes: Bytes) {
+    return Buffer.from(macOf(name, key, bytes)).equals(bytesOf(signature));
   },
   async encrypt(params: Sealing, key: FakeKey, plain: Uint8Array) {
     return bufferOf(join(tagOf(key, params, plain), veil(key, plain)));
@@ -96,7 +99,7 @@ export class DigestStream extends WritableStream<Uint8Array> {
     const chunks: Uint8Array[] = [];
     super({
       write: (chunk) => void chunks.push(chunk),
-      close: () => resolve(bufferOf(sha256(join(...chunks)))),
+      close: () => resolve(bufferOf(sha256(...chunks))),
       abort: reject,
     });
     this.digest = promise;

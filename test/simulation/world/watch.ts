@@ -12,6 +12,7 @@ export function summarise(record: unknown): Stored | null {
   const outbox = (given.outbox ?? []) as readonly Stream[];
   const current = outbox.find(({ inc }) => inc === given.inc);
   return {
+    v: Number(given.v),
     state: given.state as Stored["state"],
     inc: String(given.inc),
     n: Number(given.n),
@@ -26,6 +27,7 @@ export function summarise(record: unknown): Stored | null {
     entries: (current?.entries ?? []).map(({ type }) => type),
     actor: given.state === "settled" ? String(given.actor) : null,
     evidence: given.state === "released" ? String(given.evidence) : null,
+    reason: given.state === "unknown" ? String(given.reason) : null,
   };
 }
 

@@ -1,40 +1,25 @@
 /** One run: clients, Workers, key objects, ledger, database, origin and an injector, from the first call until nothing is left to happen. */
-import type { Datum, History, LedgerView, Left, Row } from "../check/history.ts";
+import type { Datum, History, LedgerView, Left, Remains, Row } from "../check/history.ts";
 import { Client } from "./client.ts";
 import { SimDatabase, type Sqlite } from "./database.ts";
-import { doDeed, type Site, type State } from "./deeds.ts";
+import { deployNext, doDeed, NEXT_BUILD, type Site, type State } from "./deeds.ts";
 import type { Base, Deployment, Surroundings } from "./deployment.ts";
 import { type Damping, drawSwarm, Injector } from "./faults.ts";
 import { type FieldsInit, SimHeaders } from "./fields.ts";
 import { startRun } from "./globals.ts";
+import type { Host } from "./host.ts";
 import { Hosts } from "./hosts.ts";
 import { SimResponse } from "./http.ts";
-import { readLedger, readLeft } from "./look.ts";
-import { Network, type Trouble } from "./network.ts";
+import { readLedger, readLeft, readRemains } from "./look.ts";
+import { Network, ORIGIN_REACH } from "./network.ts";
 import { Origin } from "./origin.ts";
 import { Random } from "./random.ts";
 import { drawScenario, PAUSE_MS_MAX, type Scenario } from "./scenario.ts";
 import { type Clock, OUTSIDE, Scheduler, type Task } from "./scheduler.ts";
 import { Staff } from "./staff.ts";
+import { surround } from "./surroundings.ts";
 import { Workers } from "./workers.ts";
 
-const KEY_METHODS = [
-  "fetch",
-  "renew",
-  "settle",
-  "report",
-  "release",
-  "look",
-  "tell",
-  "ask",
-  "resolve",
-  "observe",
-];
-const LEDGER_METHODS = [
-  ...["append", "agree", "epochs", "open", "close", "headsOf", "isEndShown"],
-  ...["ownKey", "verifierKey", "checkpoint"],
-];
-const SOUND: Trouble = { hangs: () => false, fails: () => false };
 const ISOLATES = 2;
 const EVENTS_MAX = 20_000;
 const SECOND = 1_000;
@@ -50,6 +35,9 @@ export type RunOptions = {
   /** Gets every event and row as it comes; null: nobody looks. */
   trace: ((text: string) => void) | null;
 };
+
+/** What may be deployed in a run. */
+export type Builds = { product: Deployment; next: Deployment; base: Base };
 
 export class World {
   readonly #product: Deployment;
@@ -78,7 +66,7 @@ export class World {
   #rested: readonly Left[] | null = null;
   #calls = 0;
 
-  constructor(product: Deployment, base: Base, sqlite: Sqlite, options: RunOptions) {
+  constructor({ product, next, base }: Builds, sqlite: Sqlite, options: RunOptions) {
     this.#product = product;
     this.#base = base;
     this.#options = options;
@@ -91,22 +79,36 @@ export class World {
     this.#scenario = drawScenario(drawing, product.basePolicy(base), options.share);
     this.#injector = new Injector(drawSwarm(drawing, options.damping), new Random(seed, 3), mark);
     const parts = { scheduler: this.#scheduler, random: new Random(seed, 4), injector: this.#injector, note };
-    this.#network = new Network(parts);
+    const { originLateMs } = this.#scenario;
+    this.#network = new Network({ ...parts, originLateMs });
     const evidence = (effect: string, attempt: string): string => this.#signEvidence(effect, attempt);
-    this.#origin = new Origin({ ...parts, evidence, releaseStatus: this.#scenario.releaseStatus });
+    this.#origin = new Origin({
+      ...parts,
+      evidence,
+      originLateMs,
+      releaseStatus: this.#scenario.releaseStatus,
+    });
     const isDown = (): boolean => this.#state.isDatabaseDown && !this.#injector.isHealed;
     this.#database = new SimDatabase(sqlite, { ...parts, isDown });
     const around = (): Surroundings => this.#around;
     const version = (): number => this.#state.version;
     const clock = (): Clock => this.#drawClock();
-    const { hasDatabase, copies } = this.#scenario;
-    const published = (shard: string): number | null =>
-      hasDatabase ? this.#database.readLines(shard).length : null;
-    const common = { ...parts, seed, product, base, version, clock, mark };
-    this.#hosts = new Hosts({ ...common, around, copies, published });
-    this.#around = this.#surround();
+    const { hasDatabase, copies, hasSmallBundles } = this.#scenario;
+    const published = (shard: string): number | null => (hasDatabase ? this.#database.readEnd(shard) : null);
+    const buildOf = (given: number): Deployment => (given === NEXT_BUILD ? next : product);
+    const common = { ...parts, seed, product: buildOf, base, version, clock, mark };
+    this.#hosts = new Hosts({ ...common, around, copies, published, hasSmallBundles });
+    this.#around = surround({
+      scenario: this.#scenario,
+      injector: this.#injector,
+      state: this.#state,
+      network: this.#network,
+      hosts: this.#hosts,
+      origin: this.#origin,
+      database: this.#database,
+    });
     this.#staff = new Staff({ ...common, around: this.#around, origin: this.#origin });
-    const openFront = (build: number) => product.openFront(base, this.#around, build);
+    const openFront = (build: number) => buildOf(build).openFront(base, this.#around, build);
     this.#workers = new Workers(
       { ...common, random: this.#random, network: this.#network, openFront },
       ISOLATES,
@@ -128,33 +130,16 @@ export class World {
     return scheduler;
   }
 
-  #surround(): Surroundings {
-    const { policies, shards, hasLedger, hasDatabase } = this.#scenario;
-    const trouble: Trouble = {
-      hangs: () => this.#injector.strikes("ledger hangs"),
-      fails: () =>
-        (this.#state.isLedgerDown && !this.#injector.isHealed) || this.#injector.strikes("ledger fails"),
-    };
-    return {
-      policyOf: (version) => policies[version === 0 ? 0 : 1],
-      send: this.#network.fetchFrom(this.#origin) as Surroundings["send"],
-      keys: this.#network.namespace(KEY_METHODS, (name) => this.#hosts.key(name), SOUND),
-      ledgers: this.#network.namespace(LEDGER_METHODS, (name) => this.#hosts.ledger(name), trouble),
-      shards,
-      hasLedger,
-      database: hasDatabase ? (this.#database as unknown as D1Database) : null,
-      retentionMs: 7_776_000 * SECOND,
-    };
-  }
-
   #mark(name: string): void {
     this.#marks.set(name, (this.#marks.get(name) ?? 0) + 1);
   }
 
   #note(row: Datum): void {
-    const full: Row = { at: this.#scheduler.now, ...row };
-    this.#rows.push(full);
-    this.#options.trace?.(`      ${JSON.stringify(full)}`);
+    const at = this.#scheduler.now;
+    this.#rows.push({ ...row, at });
+    if (row.do === "return" && row.answer.slug === "quota-exceeded") this.#mark("quota exhausted");
+    if (row.do === "pruned") this.#mark("bodies deleted");
+    this.#options.trace?.(`      ${JSON.stringify({ at, ...row })}`);
   }
 
   #signEvidence(effect: string, attempt: string): string {
@@ -167,7 +152,8 @@ export class World {
     return signed;
   }
 
-  async #askRights(_url: string, init: RequestInit): Promise<unknown> {
+  async #askRights(url: string, init: RequestInit): Promise<unknown> {
+    this.#note({ do: "connect", to: url });
     const isAllowed = new SimHeaders(init.headers as FieldsInit).get("cookie") === "right=yes";
     return new SimResponse(null, { status: isAllowed ? 200 : 403 });
   }
@@ -224,12 +210,15 @@ export class World {
       random: this.#random,
       scenario: this.#scenario,
       hosts: this.#hosts.all(),
+      keys: this.#hosts.keys,
+      ledgers: this.#hosts.ledgers,
       labels: this.#hosts.labels,
       isolates: this.#workers.isolates,
       crashIsolate: (index) => this.#workers.crash(index),
       origin: this.#origin,
       staff: this.#staff,
       state: this.#state,
+      isHealed: () => this.#injector.isHealed,
       note: (row) => this.#note(row),
       mark: (name) => this.#mark(name),
     };
@@ -247,11 +236,17 @@ export class World {
   #heal(): void {
     this.#injector.isHealed = true;
     this.#note({ do: "healed" });
+    // What has been rolled out at all is rolled out everywhere in the end.
+    if (this.#marks.has("next build")) deployNext(this.#site(), 1);
     for (const { instance } of this.#hosts.all()) if (instance !== null) instance.pausedUntil = 0;
     for (const isolate of this.#workers.isolates) isolate.pausedUntil = 0;
-    // Whoever has lost an alarm is found by the next access, and a record that could not be read is looked at again after an hour;
-    // all others have to come to rest by themselves.
-    const mayRest = !["alarm lost", "record of the future"].some((name) => this.#marks.has(name));
+    // Whoever has lost an alarm is found by the next access, be it only a look; a record that could not be read is looked at again
+    // after an hour; all others have to come to rest by themselves.
+    const isAlarmLost = this.#marks.has("alarm lost");
+    const isAhead = this.#marks.has("record of the future") || this.#marks.has("next build taken back");
+    const isLookedAt = isAlarmLost && !isAhead && this.#random.chance(0.5);
+    const mayRest = !isAhead && (!isAlarmLost || isLookedAt);
+    if (isLookedAt) this.#lookAt(this.#hosts.keys, "look", () => [0]);
     if (mayRest) {
       this.#scheduler.after(RESTED_MS, OUTSIDE, "rested", () => {
         this.#rested = this.#readLeft();
@@ -263,9 +258,14 @@ export class World {
       mayRest ? RESTED_MS + 5_000 : PAUSE_MS_MAX + 5_000,
       ...(isOnce ? [] : [RESTED_MS + 60_000]),
     ]);
-    for (const host of this.#hosts.ledgers.values()) {
-      const look = (): void => host.call("checkpoint", [host.name], () => undefined);
-      this.#scheduler.after(PAUSE_MS_MAX, OUTSIDE, "look at the ledger", look);
+    this.#lookAt(this.#hosts.ledgers, "checkpoint", ({ name }) => [name]);
+  }
+
+  /** Asks each of them once, when all pauses are over. */
+  #lookAt(hosts: ReadonlyMap<string, Host>, method: string, given: (host: Host) => readonly unknown[]): void {
+    for (const host of hosts.values()) {
+      const look = (): void => host.call(method, given(host), () => undefined);
+      this.#scheduler.after(PAUSE_MS_MAX, OUTSIDE, "looked at", look);
     }
   }
 
@@ -297,6 +297,9 @@ export class World {
       probing,
       clocks: this.#state.clocks,
       asksRights: policies[0].authorize !== null,
+      mayReach: [...ORIGIN_REACH, ...(policies[0].authorize === null ? [] : [policies[0].authorize])],
+      quota: this.#readQuota(),
+      remains: this.#readRemains(),
       cameToRest: this.#scheduler.events < EVENTS_MAX,
       marks: this.#marks,
       digest: this.#scheduler.digest,
@@ -306,16 +309,35 @@ export class World {
     return history;
   }
 
+  #readQuota(): History["quota"] {
+    const { quota } = this.#scenario.policies[0];
+    // All callers are one principal, on one route.
+    const [counter] = this.#hosts.quotas.values();
+    return quota === null || counter === undefined ? null : { ...quota, clock: counter.clock.offset };
+  }
+
+  #readRemains(): Remains {
+    const { keys, ledgers, quotas } = this.#hosts;
+    const { hasDatabase, hasSmallBundles } = this.#scenario;
+    return readRemains({
+      hosts: { key: keys, ledger: ledgers, quota: quotas },
+      isolates: this.#workers.isolates,
+      left: this.#scheduler.left(),
+      bundleLines: hasSmallBundles ? 4 : 256,
+      hasDatabase,
+    });
+  }
+
   #readLeft(): Left[] {
     const { keys, labels } = this.#hosts;
     return [...keys.values()].map((host) => readLeft(host, labels.get(host) ?? "", this.#scheduler.now));
   }
 
   #readLedger(): LedgerView {
-    const { hasLedger, hasDatabase, shards } = this.#scenario;
-    if (!hasLedger) return { lines: null, database: null, shown: [] };
+    const { hasLedger, hasDatabase, shards, retentionMs } = this.#scenario;
+    if (!hasLedger) return { lines: null, database: null, shown: [], retentionMs };
     const database = hasDatabase ? this.#database : null;
-    const { ledgers, shown } = this.#hosts;
-    return readLedger({ shards, database, host: (shard) => ledgers.get(shard) ?? null, shown });
+    const { lines, shown } = this.#hosts;
+    return readLedger({ shards, database, lines, shown, retentionMs });
   }
 }

@@ -131,6 +131,14 @@ describe("what an origin says", () => {
     ["nothing", new Uint8Array()],
     ["JSON cut short", encodeUtf8('{"outcome":"none"')],
     ["bytes that are no text", Uint8Array.of(0x22, 0xff, 0x22)],
+    ["two words", encodeUtf8('{"outcome":"none","outcome":"committed"}')],
+    ["one word twice", encodeUtf8('{"outcome":"none","outcome":"none"}')],
+    ["two answers", encodeUtf8('{"outcome":"committed","answer":{"status":201},"answer":{"status":200}}')],
+    [
+      "an answer of two bodies",
+      encodeUtf8('{"outcome":"committed","answer":{"status":201,"body":"a","body":"b"}}'),
+    ],
+    ["an unknown member twice", encodeUtf8('{"outcome":"none","more":1,"more":1}')],
   ])("that is %s is nothing", (_name, bytes) => {
     expect(readProbeText(bytes)).toBeNull();
   });

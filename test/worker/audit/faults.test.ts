@@ -1,7 +1,12 @@
 // Aim: what is noted of callers is never in anybody's way, and is lost only where that is said.
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { FLUSH_RETRY_MS, OBSERVED_OUTBOX_MAX, OBSERVED_WAITING_MAX } from "../../../src/core/limits.ts";
+import {
+  FLUSH_RETRY_MS,
+  OBSERVED_OUTBOX_MAX,
+  OBSERVED_WAITING_MAX,
+  OBSERVER_PATIENCE_MS,
+} from "../../../src/core/limits.ts";
 import type { KeyPort, LedgerPort } from "../../../src/core/ports.ts";
 import { type LiveRecord, undelivered } from "../../../src/core/record.ts";
 import { Observer } from "../../../src/gateway/audit/observer.ts";
@@ -307,5 +312,20 @@ describe("an isolate that replays from its memory", () => {
     expect(calls).toEqual([1, OBSERVED_WAITING_MAX]);
     expect(dropped).toEqual([["observations-dropped", { operation: "name", count: 3 }]]);
     expect(observer.note(keys, "name", "replayed", 2)).not.toBeNull();
+  });
+
+  it("forgets calls that never end, of keys that nobody asks again, and says what was lost", async () => {
+    const dropped: unknown[] = [];
+    const observer = new Observer((event, members) => void dropped.push([event, members]));
+    const never: Pick<KeyPort, "observe"> = { observe: () => new Promise(() => undefined) };
+    const begun = Date.now();
+    const names = ["first", "second", "third"];
+    for (const name of names) void observer.note(never, name, "replayed", begun);
+    await settleDown();
+    expect(observer.note(never, "second", "replayed", begun + 1)).toBeNull();
+    expect(dropped).toEqual([]);
+    void observer.note(never, "another", "replayed", Date.now() + OBSERVER_PATIENCE_MS);
+    expect(dropped).toEqual([["observations-dropped", { operation: "second", count: 1 }]]);
+    for (const name of names) expect(observer.note(never, name, "replayed", begun)).not.toBeNull();
   });
 });

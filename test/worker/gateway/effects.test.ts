@@ -116,6 +116,16 @@ describe("a report of effects", () => {
     ["a list", JSON.stringify([CHARGE]), 0, "entry"],
     ["nothing", "", 0, "entry"],
     ["an outcome without its intent", [CHARGE, { ...CHARGE, effect_id: "b", phase: "failed" }], 1, "phase"],
+    ["an id twice", '{"effect_id":"a","capability":"b","effect_id":"c"}', 0, "effect_id"],
+    [
+      "a phase twice",
+      `${JSON.stringify(CHARGE)}\n{"effect_id":"a","capability":"b","phase":"failed","phase":"intent"}`,
+      1,
+      "phase",
+    ],
+    ["an axis of its cost twice", '{"effect_id":"a","capability":"b","cost":{"eur":1,"eur":2}}', 0, "cost"],
+    ["two codes", '{"effect_id":"a","capability":"b","error":{"code":"x","code":"y"}}', 0, "error"],
+    ["an unknown member twice", '{"effect_id":"a","capability":"b","CANARY":1,"CANARY":1}', 0, "entry"],
     ["a cost that is not finite", '{"effect_id":"a","capability":"b","cost":{"eur":1e999}}', 0, "cost"],
   ])("with %s is refused whole", async (_what, entries, index, field) => {
     const { token, operation } = await execute();

@@ -42,6 +42,7 @@ describe("the page of a problem", () => {
     expect(await json.json()).toEqual({ type: `/_oncegate/problems/${slug}`, title, status, detail, retry });
     const page = await get(`/_oncegate/problems/${slug}`, { Accept: "text/html,*/*" });
     expect(page.status).toBe(200);
+    expect([json, page].map(({ headers }) => headers.get("Vary"))).toEqual(["Accept", "Accept"]);
     expect(page.headers.get("Content-Type")).toBe("text/html; charset=utf-8");
     expect(page.headers.get("Content-Security-Policy")).toContain("default-src 'none'");
     const html = await page.text();

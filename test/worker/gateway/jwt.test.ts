@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
-import type { JWTPayload } from "jose";
+import { CompactSign, type JWTPayload } from "jose";
 import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../../src/core/bytes.ts";
 import type { Env } from "../../../src/env.ts";
 import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
@@ -94,7 +95,33 @@ describe("a token under a shared secret", () => {
     const half = await signWithSecret(secret, { claims: { sub: "1" } });
     await expectProblem(await postWith(half, key, bindings), "principal-missing", 401);
   });
+
+  it.each([
+    "9007199254740992",
+    "9007199254740993",
+    "-9007199254740993",
+    "1.5",
+    "1e400",
+    "true",
+    "null",
+    "[1]",
+  ])("names nobody by the claim %s: others may meet in what is read of it", async (uid) => {
+    const origin = mockOrigin();
+    const token = await signClaim(uid);
+    const bindings = bindTokens({ claims: ["uid"] });
+    await expectProblem(await postWith(token, makeKey(), bindings), "principal-missing", 401);
+    expect(origin.count).toBe(0);
+    await expectAnswer(await postWith(await signClaim("9007199254740991"), makeKey(), bindings), "executed");
+  });
 });
+
+/** A good token that has a claim `uid`, as this text. */
+function signClaim(uid: string): Promise<string> {
+  const exp = Math.floor(Date.now() / 1_000) + 300;
+  const { issuer, audience } = JWT_CLAIMS;
+  const payload = `{"iss":"${issuer}","aud":"${audience}","exp":${exp},"uid":${uid}}`;
+  return new CompactSign(encodeUtf8(payload)).setProtectedHeader({ alg: "HS256" }).sign(encodeUtf8(secret));
+}
 
 const HOST = new URL(JWKS_URL).host;
 

@@ -1,3 +1,5 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { QuotaObject } from "../../../src/worker.ts";
 import { advanceClock, MINUTE, stopClock } from "../support/clock.ts";
@@ -76,6 +78,18 @@ describe("a quota of two new keys a minute", () => {
     await expectAnswer(await post("/quota", key, caller), "executed");
     await expectAnswer(await post("/quota", makeKey(), caller), "executed");
     await expectProblem(await post("/quota", makeKey(), caller), "quota-exceeded", 429);
+  });
+
+  it("outlives an alarm that rings early, and is forgotten by one that does not", async () => {
+    stopClock();
+    const counter = env.QUOTAS.getByName("somebody who is counted");
+    expect(await counter.take(1)).toBe(true);
+    await runDurableObjectAlarm(counter);
+    expect(await counter.take(1)).toBe(false);
+    advanceClock(2 * MINUTE);
+    expect(await runDurableObjectAlarm(counter)).toBe(true);
+    const left = await runInDurableObject(counter, (_object, { storage }) => storage.kv.get("count"));
+    expect(left).toBeUndefined();
   });
 
   it("that can't be counted refuses new keys and still answers known ones", async () => {

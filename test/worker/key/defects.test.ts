@@ -1,8 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
+import { LocalClaim } from "../../../src/key/local-claim.ts";
 import { Waiters } from "../../../src/key/waiters.ts";
 import type { KeyObject } from "../../../src/worker.ts";
-import { settleDown, until } from "../support/clock.ts";
+import { passTime, SECOND, settleDown, stopTimers, until } from "../support/clock.ts";
 import { expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
 import { linesOf } from "../support/log.ts";
 import {
@@ -86,6 +87,22 @@ describe("a defect between dispatch and close", () => {
         who === "a twin" ? { problem: { slug: "outcome-unknown" } } : { status: { state: "unknown" } },
       );
     });
+  });
+
+  it("that is the dispatch itself ends the lease: nobody renews it any more, and a status read finds it", async () => {
+    stopTimers();
+    const renew = vi.spyOn(LocalClaim.prototype, "renew");
+    const operation = await makeOperation("long", makeKey());
+    const origin = { dispatch: () => Promise.reject(new Error("SECRET of an exception")) };
+    await withParts(keyObject(operation.name), { origin }, async (object) => {
+      expect(await submitTo(object, operation)).toMatchObject({
+        problem: { slug: "outcome-unknown", status: 502 },
+      });
+      await passTime(25 * SECOND);
+      expect(renew).not.toHaveBeenCalled();
+      expect(await object.look(0)).toMatchObject({ kind: "found", status: { state: "unknown" } });
+    });
+    expect(linesOf("defect")).toHaveLength(1);
   });
 
   it("is found by a status read, too", async () => {

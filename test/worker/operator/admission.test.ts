@@ -13,6 +13,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   ["GET", "/ledger/entries?shard=1:0", "read"],
   ["GET", "/ledger/proof?shard=1:0&index=0&size=1", "read"],
   ["GET", "/ledger/consistency?shard=1:0&from=1&to=1", "read"],
+  ["GET", "/operator/versions", "read"],
   ["GET", "/operator/keys?state=unknown", "read"],
   ["POST", "/operator/keys/find", "read"],
   ["GET", "/operator/effects", "read"],

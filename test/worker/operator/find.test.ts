@@ -149,6 +149,14 @@ describe("a key is found", () => {
     ["by a cookie as text", { rule: { from: "cookie", name: "s" }, sent: { Cookie: "s=x y=z" } }, "x y=z"],
     ["by a claim", { rule: JWT, claims: { sub: "alice" } }, { sub: "alice" }],
     ["by the one claim's value", { rule: JWT, claims: { sub: "alice" } }, "alice"],
+    ["by the one claim's number", { rule: { ...JWT, claims: ["uid"] }, claims: { uid: 42 } }, { uid: 42 }],
+    ["by the one claim's number as text", { rule: { ...JWT, claims: ["uid"] }, claims: { uid: 42 } }, "42"],
+    ["by a claim that only looks like a number", { rule: JWT, claims: { sub: "42" } }, "42"],
+    [
+      "by a claim that only looks like a number, by name",
+      { rule: JWT, claims: { sub: "42" } },
+      { sub: "42" },
+    ],
     [
       "by several claims, in any order, and numbers among them",
       { rule: { ...JWT, claims: ["org", "sub"] }, claims: { sub: "alice", org: 7 } },
@@ -173,6 +181,31 @@ describe("a key is found", () => {
     const id = operationOf(made);
     expect(await find({ route: "pay", principal, key }, bindings)).toMatchObject([{ id, state: "settled" }]);
     expect(await find({ route: "pay", principal, key: `"${key}"` }, bindings)).toMatchObject([{ id }]);
+  });
+});
+
+describe("a caller given as text", () => {
+  it("that a number and a text can be is both of them, and neither where it is named", async () => {
+    mockOrigin();
+    const rule = { ...JWT, claims: ["uid"] };
+    const bindings = bindWith({ ROUTES: [describeRoute("pay", { principal: rule })] });
+    const key = makeKey();
+    const ids: string[] = [];
+    for (const uid of ["42", 42]) {
+      const token = await signWithSecret(env.JWT_SECRET, { claims: { uid } });
+      const made = await post("/pay", key, { headers: { Authorization: `Bearer ${token}` } }, bindings);
+      await made.text();
+      ids.push(operationOf(made));
+    }
+    const idsOf = async (principal: unknown): Promise<unknown[]> =>
+      (await find({ route: "pay", principal, key }, bindings)).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(2);
+    expect(await idsOf("42")).toEqual(ids);
+    expect(await idsOf({ uid: "42" })).toEqual([ids[0]]);
+    expect(await idsOf({ uid: 42 })).toEqual([ids[1]]);
+    for (const other of ["42.0", "042", "4.2e1", "+42", " 42", "Infinity", "NaN"]) {
+      expect(await idsOf(other)).toEqual([]);
+    }
   });
 });
 

@@ -81,6 +81,14 @@ describe("an operator who was first", () => {
     expect(await toldOf(stub)).toContain("contradiction");
   });
 
+  it("has settled it without an answer: the late one says the same, is not stored, and nobody has to look", async () => {
+    const { stub, settle, resolve } = await makeRace();
+    expect(await resolve({ kind: "committed", answer: null })).toBe("resolved");
+    const before = await readRecord(stub);
+    expect(await settle()).toBe("fenced");
+    expect(await readRecord(stub)).toEqual(before);
+  });
+
   it("has settled it: the executor's word that nothing happened is a contradiction", async () => {
     const { stub, refuse, resolve } = await makeRace();
     expect(await resolve(COMMITTED)).toBe("resolved");
