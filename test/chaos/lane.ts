@@ -42,7 +42,7 @@ const FIRST_RUN_KILLED = 10;
 /** How long a run may have been under way then. */
 const RUN_MS = 60;
 /** What has stood at its point for longer than this may be given up there. */
-const LINGER_MS_MAX = 2_000;
+const LINGER_MS_MAX = 5_000;
 
 /** A life of the process: the build, the kill it ends with, the break that comes before. */
 type Life = { build: Build; aimed: Aimed; broken: PlannedBreak | null };

@@ -1,13 +1,23 @@
 /** What has to come about once nothing goes wrong any more. */
-import type { Left } from "./history.ts";
+import type { History, Left } from "./history.ts";
 import type { Invariant } from "./safety.ts";
 import type { Call, View } from "./view.ts";
 
 const LATE_MS = 300_000;
 
-/** What is left at the end, and what was left before anybody called again. */
+/** A clock that is turned back keeps a machine from some of what is due for so long. */
+const BACK_MS_MAX = 60_000;
+
+export function isTurnedBack({ clocks }: History): boolean {
+  return clocks.backMs > BACK_MS_MAX;
+}
+
+/**
+ * What is left at the end, and what was left before anybody called again. An alarm stands by the clock that it was armed by: where that was
+ * turned back, it may take a caller to find out.
+ */
 function allLeft({ history }: View): readonly Left[] {
-  return [...(history.rested ?? []), ...history.left];
+  return isTurnedBack(history) ? history.left : [...(history.rested ?? []), ...history.left];
 }
 
 /** L1: nothing stays in flight. */
