@@ -33,5 +33,11 @@ export const SHORT_MUTANTS = {
     "a checkpoint is shown before what it covers",
     "a log line holds the client's key",
     "one operator is enough",
+    "a repeated call runs beside its twin",
+    "another request is told that its twin still runs",
+    "the origin's host is taken from a field of the request",
+    "a new key is counted after it was granted",
+    "bodies are deleted without a word",
+    "lines that are published are kept all the same",
   ],
 };

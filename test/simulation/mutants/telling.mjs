@@ -102,18 +102,6 @@ export const TELLING = [
     ],
   },
   {
-    name: "an older bundle takes the place of a longer one",
-    layer: "ledger",
-    changes: [
-      {
-        file: "src/ledger/d1.ts",
-        from: `
-  WHERE excluded.count > count AND substr(excluded.body, 1, length(body)) = body`,
-        to: "",
-      },
-    ],
-  },
-  {
     name: "an older write to D1 wins over a newer",
     layer: "ledger",
     changes: [{ file: "src/ledger/d1-effects.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
