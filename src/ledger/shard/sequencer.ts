@@ -92,6 +92,11 @@ export class Sequencer {
     this.#onFork = onFork;
   }
 
+  /** Size of the log; null: nothing has been put behind it in this life of the object. */
+  get size(): number | null {
+    return this.#log === null ? null : this.#log.size;
+  }
+
   /** Never rejects. What comes while a batch is being hashed makes the next one. */
   append(delivery: Delivery, purpose: Purpose = { kind: "keys" }): Promise<Delivered> {
     // What can't be placed must not take a whole batch down with it.
