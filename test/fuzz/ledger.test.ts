@@ -181,6 +181,7 @@ describe("a query", () => {
         const isNumber = (text: string | undefined) => text !== undefined && /^(0|[1-9]\d{0,14})$/.test(text);
         const isFit =
           given.every(([name]) => name !== "after") &&
+          new Set(given.map(([name]) => name)).size === given.length &&
           first("shard") === "1:0" &&
           isNumber(first("from")) &&
           (first("limit") === undefined || isNumber(first("limit")));
