@@ -54,10 +54,10 @@ function refuseEntry({ index, field }: BadEntry): Problem {
   return problem("effects-refused", null, { index, field });
 }
 
-type Report = { kind: "report"; entries: readonly Told[] } | ({ kind: "refused" } & BadEntry);
+type ReportReading = { kind: "report"; entries: readonly Told[] } | ({ kind: "refused" } & BadEntry);
 
 /** A text that is one JSON value is one entry; any other is read line by line. */
-function readReport(bytes: Uint8Array): Report {
+function readReport(bytes: Uint8Array): ReportReading {
   const text = decodeUtf8(bytes) ?? "";
   const whole = readStrictJson(text);
   const lines = whole.kind === "illegible" ? text.split("\n").filter((line) => line.trim() !== "") : [];

@@ -34,7 +34,7 @@ export class Healer {
     const { step, about } = this.#search;
     // Nobody dispatches any more, and where the origin can be told to, it refuses what has not arrived yet.
     let place: Place = { ...from, attempts: from.attempts.map((attempt) => rest(attempt, about)) };
-    let alarm: number | null = from.record.state === "absent" ? null : alarmOf(from.record);
+    let alarm: number | null = from.record.state === "absent" ? null : alarmOf(from.record, objectTime(from));
     const send = (event: Event): void => {
       const made = happen(step, about, place, event);
       place = made.place;

@@ -1,7 +1,7 @@
 /** All that can happen next at a place: to the key, to executors, at the origin, to the clock. */
 import type { Grounds } from "../../src/core/entry.ts";
 import type { Event, Verdict } from "../../src/core/event.ts";
-import type { Outcome, Token } from "../../src/core/record.ts";
+import type { KeyRecord, Outcome, Token } from "../../src/core/record.ts";
 import type { Step } from "../model/history.ts";
 import { makeAnswer } from "../model/world.ts";
 import { happen, judgeEffects } from "./judge.ts";
@@ -10,8 +10,17 @@ import { type Attempt, type Case, isOut, objectTime, type Place, UNIT } from "./
 /** `go` gives the next place, or null where nothing has changed or it lies outside of the search. */
 export type Move = { name: string; go: () => Place | null };
 
-/** `dispatches`: `late` is an executor that does not mind when its grant reached it. */
-export type Search = { step: Step; about: Case; attemptsMax: number; dispatches: "in-time" | "late" };
+/**
+ * `dispatches`: `late` is an executor that does not mind when its grant reached it. `clock`: the object's clock may step back once, by a
+ * little, or by more than a lease, and be set right then.
+ */
+export type Search = {
+  step: Step;
+  about: Case;
+  attemptsMax: number;
+  dispatches: "in-time" | "late";
+  clock: "a little back" | "far back";
+};
 
 const LOST: Outcome = { kind: "committed", word: "lost", answer: { kind: "lost" } };
 const GROUNDS: Grounds = { code: null, target: null, digest: "d".repeat(64) };
@@ -36,22 +45,31 @@ export function listMoves(search: Search, place: Place): Move[] {
       send(`an old word of the ledger on ${inc}`, { do: "acknowledge", inc, seq: 1, head: "old" });
   }
   send("tick", { do: "tick" });
-  listTimes(place, moves);
+  listTimes(search, place, moves);
   return moves;
 }
 
 function sendOne(search: Search, place: Place, event: Event): Place | null {
-  const { place: next, row } = happen(search.step, search.about, place, event);
+  const { place: after, row } = happen(search.step, search.about, place, event);
+  const next = isMeasured(row.before, after.record) ? { ...after, canBeSetRight: false } : after;
   if (next.attempts.length > search.attemptsMax) return null;
   const { answer } = row;
   if (isSame(place, next)) return null;
   if (event.do === "renew" && answer.kind === "done" && next.record.state === "in-flight") {
     // Its executor may hear of the longer lease.
-    const left = next.record.leaseUntil - Math.max(objectTime(place), next.record.t);
+    const { leaseUntil, t, ahead } = next.record;
+    const left = leaseUntil - Math.max(t, objectTime(place) + ahead);
     const at = next.attempts.length - 1;
     return change(next, at, { leaseUntil: place.clock + left }, search.about);
   }
   return next;
+}
+
+/** A lease was granted or made longer, or a doubt began, by the clock as it is. */
+function isMeasured(before: KeyRecord, after: KeyRecord): boolean {
+  if (after.state === "unknown") return before.state === "in-flight" && after.reason !== "lease-over";
+  if (after.state !== "in-flight") return false;
+  return before.state !== "in-flight" || before.leaseUntil !== after.leaseUntil || before.n !== after.n;
 }
 
 function isSame(one: Place, other: Place): boolean {
@@ -174,9 +192,14 @@ function change(place: Place, i: number, what: Partial<Attempt>, about: Case): P
   return { ...place, attempts };
 }
 
-/** Any moment may be the next one at which something happens, and once the object's clock may step back. */
-function listTimes(place: Place, moves: Move[]): void {
+/** Any moment may be the next one at which something happens. */
+function listTimes({ clock }: Search, place: Place, moves: Move[]): void {
   moves.push({ name: "time passes", go: () => ({ ...place, clock: place.clock + 1 }) });
-  if (place.behind === 0)
-    moves.push({ name: "the object's clock steps back", go: () => ({ ...place, behind: UNIT.behind }) });
+  const setTo = (name: string, behind: number, canBeSetRight: boolean): void => {
+    moves.push({ name, go: () => ({ ...place, behind, canBeSetRight }) });
+  };
+  if (place.canBeSetRight) setTo("the object's clock is set right", 0, false);
+  if (place.behind > 0) return;
+  if (clock === "far back") setTo("the object's clock steps far back", UNIT.farBehind, true);
+  else setTo("the object's clock steps back", UNIT.behind, false);
 }

@@ -40,6 +40,11 @@ export type Place = {
   /** True time. The object's own clock is behind by `behind`. */
   clock: number;
   behind: number;
+  /**
+   * Nothing was measured by the clock since it stepped back. If it is set right later that is a leap, and a belief in what time proves
+   * does not outlast a leap, wherever the machine stands.
+   */
+  canBeSetRight: boolean;
   attempts: readonly Attempt[];
   told: readonly Told[];
   /** The answer that somebody has got for good in the present window. */
@@ -47,7 +52,15 @@ export type Place = {
 };
 
 /** Durations in steps of the clock: each short enough to be over within the search, and no two rules end at the same step by chance. */
-export const UNIT = { lease: 2, execution: 3, delay: 2, window: 2, quarantine: 2, behind: 1 } as const;
+export const UNIT = {
+  lease: 2,
+  execution: 3,
+  delay: 2,
+  window: 2,
+  quarantine: 2,
+  behind: 1,
+  farBehind: 4,
+} as const;
 /** No rule looks further back than this. */
 const PAST_MAX = 6;
 const START = 1_000_000_000_000;
@@ -57,6 +70,7 @@ export const BEGINNING: Place = {
   reference: NOTHING,
   clock: START,
   behind: 0,
+  canBeSetRight: false,
   attempts: [],
   told: [],
   given: null,
@@ -77,7 +91,7 @@ export function isOut(attempt: Attempt, clock: number, { probe }: Case): boolean
 
 /** Two places with the same name have the same future: times count from now, and what no rule asks for is left out. */
 export function nameOf(place: Place, { probe }: Case): string {
-  const { record, clock, behind, attempts, given } = place;
+  const { record, clock, behind, canBeSetRight, attempts, given } = place;
   const ago = (time: number): number => Math.max(time - clock, -PAST_MAX);
   const others = attempts.map(({ window, dispatch, fate, leaseUntil, arrivesUntil, ...rest }) => {
     const isWaiting = dispatch === "not-yet";
@@ -92,7 +106,7 @@ export function nameOf(place: Place, { probe }: Case): string {
           : "";
     return `${window}${dispatch[0]}${fate[0]}${time}${rest.isFreed ? "f" : ""}${rest.isTold ? "t" : ""}`;
   });
-  return `${nameRecord(record, ago, clock - behind)}/${behind}/${given ?? ""}/${others.join()}`;
+  return `${nameRecord(record, ago, clock - behind)}/${behind}${canBeSetRight ? "r" : ""}/${given ?? ""}/${others.join()}`;
 }
 
 export function nameRecord(record: KeyRecord, ago: (time: number) => number, now: number): string {
@@ -106,7 +120,7 @@ export function nameRecord(record: KeyRecord, ago: (time: number) => number, now
 function nameState(record: Exclude<KeyRecord, { state: "absent" }>, ago: (time: number) => number): string {
   switch (record.state) {
     case "in-flight":
-      return `i${ago(record.leaseUntil)},${ago(record.executionUntil)}`;
+      return `i${ago(record.leaseUntil)},${ago(record.executionUntil)},${record.ahead}`;
     case "unknown": {
       const { proposal } = record;
       const said =

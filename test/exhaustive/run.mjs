@@ -1,5 +1,5 @@
 /**
- * The exhaustive search over the key's state machine: `node test/exhaustive/run.mjs [--states N] [--attempts N] [--case NAME]`. Every case is searched
+ * The exhaustive search over the key's state machine: `node test/exhaustive/run.mjs [--states N] [--attempts N] [--case NAME] [--clock "far back"]`. Every case is searched
  * up to its share of N states, or to its end; exit code 1 at the first violation, with the way to it.
  */
 import { parseArgs } from "node:util";
@@ -12,6 +12,7 @@ const { values } = parseArgs({
     states: { type: "string", default: "2400000" },
     attempts: { type: "string", default: "2" },
     case: { type: "string", default: "" },
+    clock: { type: "string", default: "a little back" },
   },
 });
 const attemptsMax = Number(values.attempts);
@@ -22,7 +23,7 @@ const startedAt = performance.now();
 for (const [i, about] of cases.entries()) {
   const share = Math.ceil(left / (cases.length - i));
   const caseAt = performance.now();
-  const found = searchAll({ step, about, attemptsMax, dispatches: "in-time" }, share);
+  const found = searchAll({ step, about, attemptsMax, dispatches: "in-time", clock: values.clock }, share);
   total += found.states;
   left -= found.states;
   const seconds = (performance.now() - caseAt) / 1_000;

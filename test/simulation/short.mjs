@@ -1,11 +1,11 @@
 /** What of the simulation belongs to every test run: how many histories, and which mutants, each within so many. */
 
-export const SHORT = { seed: 1, histories: 20_000 };
+export const SHORT = { seed: 1, histories: 50_000 };
 
 /** One for each invariant that a mutant can break, of those that die soon. */
 export const SHORT_MUTANTS = {
   seed: 1,
-  most: 500,
+  most: 1_000,
   names: [
     "an unknown outcome runs again",
     "a lapsed lease frees the key",

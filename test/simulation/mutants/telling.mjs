@@ -116,10 +116,10 @@ export const TELLING = [
   {
     name: "an older write to D1 wins over a newer",
     layer: "ledger",
-    changes: [{ file: "src/ledger/d1.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
+    changes: [{ file: "src/ledger/d1-effects.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
   },
   {
-    name: "how far the database is, is noted before it is there",
+    name: "how far D1 has come is noted before it is there",
     layer: "ledger",
     changes: [
       {
@@ -156,7 +156,7 @@ export const TELLING = [
     layer: "ledger",
     changes: [
       {
-        file: "src/ledger/effects.ts",
+        file: "src/ledger/d1-effects.ts",
         from: "must: (isOpenOnly || state === null) && earlier?.must !== 1 ? 0 : 1,",
         to: "must: isOpenOnly && earlier?.must !== 1 ? 0 : 1,",
       },

@@ -300,6 +300,7 @@ export class World {
       mayReach: [...ORIGIN_REACH, ...(policies[0].authorize === null ? [] : [policies[0].authorize])],
       quota: this.#readQuota(),
       remains: this.#readRemains(),
+      endedAt: end,
       cameToRest: this.#scheduler.events < EVENTS_MAX,
       marks: this.#marks,
       digest: this.#scheduler.digest,
