@@ -222,7 +222,7 @@ describe("header pairs", () => {
     hold(
       fc.property(pairs, (given) => {
         const first = pairsForClient(given);
-        const kept = pairsToKeep(given, { cookies: false });
+        const kept = pairsToKeep(first, { cookies: false });
         expect(pairsForClient(first)).toEqual(first);
         expect(kept.every(([name, value]) => first.some((one) => one[1] === value) || name === "")).toBe(
           true,

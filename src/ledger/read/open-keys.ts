@@ -1,5 +1,5 @@
 /** Dispatches whose outcome is open, page by page, from the effects table. */
-import { type OpenDispatch, readOpenDispatches } from "../d1-read.ts";
+import { type OpenDispatch, readOpenDispatches } from "../d1-effects.ts";
 
 type OpenPlace = { changedAt: number; effectId: string; stream: string };
 type Row = OpenPlace & { operation: string | null; attempt: number | null; code: string | null };

@@ -42,7 +42,7 @@ export type Delivered =
 type JudgedDelivery = Delivered | { kind: "new"; skip: number } | { kind: "fork" };
 
 /** Compares a delivery with what the log has of its stream. */
-export function judgeDelivery({ first, prev, lines }: Delivery, known: StreamRow | null): JudgedDelivery {
+function judgeDelivery({ first, prev, lines }: Delivery, known: StreamRow | null): JudgedDelivery {
   if (known?.state === "frozen") return { kind: "frozen" };
   const { seq, hash } = known ?? { seq: 0, hash: STREAM_START };
   const last = first + lines.length - 1;
@@ -90,6 +90,11 @@ export class Sequencer {
     this.#shard = shard;
     this.#askHeads = askHeads;
     this.#onFork = onFork;
+  }
+
+  /** Size of the log; null: nothing has been put behind it in this life of the object. */
+  get size(): number | null {
+    return this.#log === null ? null : this.#log.size;
   }
 
   /** Never rejects. What comes while a batch is being hashed makes the next one. */

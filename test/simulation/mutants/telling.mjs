@@ -104,7 +104,7 @@ export const TELLING = [
   {
     name: "an older write to D1 wins over a newer",
     layer: "ledger",
-    changes: [{ file: "src/ledger/d1.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
+    changes: [{ file: "src/ledger/d1-effects.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
   },
   {
     name: "how far D1 has come is noted before it is there",
