@@ -76,17 +76,6 @@ export const LEAVING = [
     ],
   },
   {
-    name: "a record whose end was told lives again when the clock goes back",
-    layer: "key",
-    changes: [
-      {
-        file: STORE,
-        from: "this.#ending.inc === stored.inc ? this.#ending.at : 0",
-        to: "0",
-      },
-    ],
-  },
-  {
     name: "an outcome that a probe could not learn is not asked for again",
     layer: "core",
     changes: [

@@ -140,17 +140,6 @@ export const TELLING = [
     ],
   },
   {
-    name: "a late word opens a row of its own",
-    layer: "ledger",
-    changes: [
-      {
-        file: "src/ledger/d1-effects.ts",
-        from: "must: (isOpenOnly || state === null) && earlier?.must !== 1 ? 0 : 1,",
-        to: "must: isOpenOnly && earlier?.must !== 1 ? 0 : 1,",
-      },
-    ],
-  },
-  {
     name: "a log line holds the client's key",
     layer: "key",
     changes: [
