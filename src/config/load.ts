@@ -4,20 +4,18 @@ import * as v from "valibot";
 import { readStrictJson } from "../core/fingerprint/json.ts";
 import type { Config, OriginAddress } from "../core/policy.ts";
 import * as bounds from "./bounds.ts";
-import { findValue, type Place, type Showing, writeMistake } from "./mistake.ts";
+import { findValue, type Showing, type ValuePlace, writeMistake } from "./mistake.ts";
 import { readRoute, readRouteId } from "./route/route.ts";
 import { makeSecrets, secretEntries, splitKeys } from "./secrets.ts";
 import { EFFECT_TABLES, REQUEST_LOGS, SECRETS, SETTINGS as SET, SINKS } from "./settings.ts";
 import * as shape from "./shape.ts";
-import { entry, isWhole, list, maybe, oneOf, read } from "./shape.ts";
+import { entry, isWhole, list, maybe, oneOf, read, type Variables } from "./shape.ts";
 import * as words from "./words.ts";
 
 /** `mistakes`: one line each, with the field, the value as given (never a secret's) and what is allowed. */
-export type Loaded =
+export type LoadedConfig =
   | { kind: "sound"; config: Config }
   | { kind: "misconfigured"; mistakes: readonly string[] };
-
-type Env = Readonly<Record<string, unknown>>;
 
 /** Variables that may be lists as JSON text. */
 const JSON_TEXTS = ["ROUTES", "CORS_ORIGINS", "LEDGER_SINKS", "SEALING_KEYS", "OPERATOR_TOKENS"] as const;
@@ -28,7 +26,7 @@ const ROUTE_TABLE = "a table of route fields";
  * The configuration of a Worker called `workerName`, with every default filled in, or all mistakes found in
  * it. Lists and numbers may also be given as JSON text, because `--var` on the command line gives text only.
  */
-export function loadConfig(env: Env, workerName: string): Loaded {
+export function loadConfig(env: Variables, workerName: string): LoadedConfig {
   const given = { ...env, ...decodeTexts(env) };
   const result = v.safeParse(configSchema(env, workerName), given);
   const mistakes = [
@@ -41,7 +39,7 @@ export function loadConfig(env: Env, workerName: string): Loaded {
   return { kind: "sound", config: result.output };
 }
 
-function configSchema(env: Env, workerName: string) {
+function configSchema(env: Variables, workerName: string) {
   return v.pipe(
     v.object({ ...variableEntries(env, workerName), ...secretEntries }),
     v.forward(
@@ -90,7 +88,7 @@ function configSchema(env: Env, workerName: string) {
   );
 }
 
-function variableEntries(env: Env, workerName: string) {
+function variableEntries(env: Variables, workerName: string) {
   const name = shape.text(bounds.LEDGER_NAME_LENGTH, /^[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?$/);
   const route: shape.Reader<Config["routes"][number]> = () => readRoute(env)(ROUTE_TABLE);
   return {
@@ -148,7 +146,7 @@ function pickOrigin(bound: boolean, url: { base: string; prefix: string } | unde
  * Texts that stand for lists and numbers, decoded; a text that stands for nothing stays and is refused by its
  * reader.
  */
-function decodeTexts(env: Env): Record<string, unknown> {
+function decodeTexts(env: Variables): Record<string, unknown> {
   const decoded: Record<string, unknown> = {};
   for (const name of JSON_TEXTS) {
     const text = env[name];
@@ -171,7 +169,7 @@ function decodeList(name: string, text: string): unknown {
 }
 
 /** A text with a member that is there twice is decoded all the same, so that what else is wrong with it is found, too. */
-function findRepeatedMembers(env: Env, given: Env): string[] {
+function findRepeatedMembers(env: Variables, given: Variables): string[] {
   return JSON_TEXTS.flatMap((name) => {
     const text = env[name];
     const reading = typeof text === "string" ? readStrictJson(text) : null;
@@ -182,7 +180,7 @@ function findRepeatedMembers(env: Env, given: Env): string[] {
 }
 
 /** The second of two routes with one id would share the first one's keys. */
-function findRepeatedIds(given: Env): string[] {
+function findRepeatedIds(given: Variables): string[] {
   const { ROUTES } = given;
   const routes: readonly unknown[] = Array.isArray(ROUTES) ? ROUTES : [];
   const ids = routes.map(readRouteId);
@@ -194,14 +192,14 @@ function findRepeatedIds(given: Env): string[] {
   });
 }
 
-function describeIssue(issue: v.BaseIssue<unknown>, env: Env, given: Env): string {
+function describeIssue(issue: v.BaseIssue<unknown>, env: Variables, given: Variables): string {
   const place = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
   // A variable that is wrong as a whole is shown as it was given, not as its text was understood.
   return writeMistake(place.length === 1 ? env : given, place, pickShowing(place, given), issue.message);
 }
 
 /** `secret` holds the name of a secret; when no variable has that name, it may be the secret itself. */
-function pickShowing(place: Place, given: Env): Showing {
+function pickShowing(place: ValuePlace, given: Variables): Showing {
   if (`${place[0]}` in SECRETS) return "size";
   if (place.length !== 4 || place[2] !== "principal" || place[3] !== "secret") return "value";
   const name = findValue(given, place);

@@ -10,7 +10,7 @@ import { OPERATOR_MEMBERS, SETTINGS } from "./settings.ts";
 import { isTable } from "./shape.ts";
 
 /** Where a value sits: the variable, then indexes and member names. */
-export type Place = readonly (string | number)[];
+export type ValuePlace = readonly (string | number)[];
 
 /** What may be told about the value at a place. */
 export type Showing = "value" | "size";
@@ -28,21 +28,21 @@ const KNOWN_MEMBERS: ReadonlySet<string> = new Set([...Object.keys(OPERATOR_MEMB
  * somebody wrote it, so that `fingerprint = "xml"` is reported at `fingerprint` and not at a member that
  * nobody gave.
  */
-export function writeMistake(given: unknown, place: Place, showing: Showing, allowed: string): string {
+export function writeMistake(given: unknown, place: ValuePlace, showing: Showing, allowed: string): string {
   const written = trimPlace(given, showing === "size" ? hideNames(place) : place);
   const value = findValue(given, written);
   return `${writePlace(written)} ${describeValue(value, written, showing)}; allowed: ${allowed}`;
 }
 
 /** The value at a place; undefined where there is none. */
-export function findValue(given: unknown, place: Place): unknown {
+export function findValue(given: unknown, place: ValuePlace): unknown {
   return place.reduce<unknown>(
     (value, step) => (isTable(value) || Array.isArray(value) ? Reflect.get(value, step) : undefined),
     given,
   );
 }
 
-function trimPlace(given: unknown, place: Place): Place {
+function trimPlace(given: unknown, place: ValuePlace): ValuePlace {
   const depth = place.findIndex(
     (_, at) => at > 0 && typeof findValue(given, place.slice(0, at)) === "string",
   );
@@ -52,26 +52,26 @@ function trimPlace(given: unknown, place: Place): Place {
 /**
  * A member of a secret's table is named only if it is one we know: other names may be the secret, misplaced.
  */
-function hideNames(place: Place): Place {
+function hideNames(place: ValuePlace): ValuePlace {
   const depth = place.findIndex((step, at) => at > 0 && typeof step === "string" && !KNOWN_MEMBERS.has(step));
   return depth < 0 ? place : place.slice(0, depth);
 }
 
-function describeValue(value: unknown, place: Place, showing: Showing): string {
+function describeValue(value: unknown, place: ValuePlace, showing: Showing): string {
   if (value === undefined) return `is not given${describeFallback(place)}`;
   if (showing === "value") return `is ${writeJson(value)}`;
   return typeof value === "string" ? `has ${value.length} characters (not shown)` : "is not text (not shown)";
 }
 
 /** What holds instead, for a setting that is wrong without having been given. */
-function describeFallback([name = "", ...inner]: Place): string {
+function describeFallback([name = "", ...inner]: ValuePlace): string {
   const members = inner.filter((step) => typeof step === "string").join(".");
   const setting = name === "ROUTES" ? ROUTES.get(members) : VARIABLES.get(`${name}`);
   if (setting?.fallback.kind === "given") return `, so ${writeToml(setting.fallback.value)}`;
   return setting?.fallback.kind === "derived" ? `, so ${setting.fallback.shown.replaceAll("`", "")}` : "";
 }
 
-function writePlace(place: Place): string {
+function writePlace(place: ValuePlace): string {
   return place
     .map((step, depth) => {
       if (typeof step === "number") return `[${step}]`;

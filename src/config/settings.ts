@@ -157,7 +157,7 @@ export const OPERATOR_MEMBERS = {
 } as const satisfies Record<string, Setting>;
 
 /** The Markdown table of variables, as the README has it between its `settings` markers. */
-export function settingsTable(): string {
+function settingsTable(): string {
   return writeTable("var", SETTINGS);
 }
 
@@ -167,7 +167,7 @@ export function routeTable(): string {
 }
 
 /** The Markdown table of secrets. */
-export function secretsTable(): string {
+function secretsTable(): string {
   return writeTable("secret", SECRETS);
 }
 

@@ -8,6 +8,9 @@ import type { Range } from "./bounds.ts";
 import type { Setting } from "./setting.ts";
 import { parseDuration, parseSize } from "./units.ts";
 
+/** What the Worker was given: variables and secrets by their names, and bindings. */
+export type Variables = Readonly<Record<string, unknown>>;
+
 /** Reads anything, gives a `T` or refuses. */
 export type Field<T> = v.GenericSchema<unknown, T>;
 

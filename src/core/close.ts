@@ -53,11 +53,17 @@ export function settle(record: KeyRecord, event: Settle, t: number): Decision {
 }
 
 /** T10: the executor got no whole answer. */
-export function report(record: KeyRecord, token: Token, reason: UnknownReason, t: number): Decision {
+export function reportUnknown(
+  record: KeyRecord,
+  token: Token,
+  reason: UnknownReason,
+  t: number,
+  now: number,
+): Decision {
   if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
   switch (record.state) {
     case "in-flight":
-      return stay(toUnknown(record, reason, t), { kind: "done" });
+      return stay(toUnknown(record, reason, t, now), { kind: "done" });
     case "unknown":
       return stay(record, { kind: "done" });
     case "settled":
@@ -81,7 +87,7 @@ export function release(record: KeyRecord, token: Token, evidence: Evidence, t: 
 }
 
 /** T16 to T18. A probe asks about one attempt; its word on an older one is worth nothing. */
-export function probed(record: KeyRecord, event: Probed, t: number): Decision {
+export function probed(record: KeyRecord, event: Probed, t: number, now: number): Decision {
   const { token, verdict, jitter } = event;
   if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
   if (record.state !== "unknown") return stay(disagreement(record, verdict, t), { kind: "done" });
@@ -95,9 +101,9 @@ export function probed(record: KeyRecord, event: Probed, t: number): Decision {
       if (delayMs !== null && record.since + delayMs <= t - verdict.ageMs) {
         return stay(toReleased(record, "observed-none", PROBE, t), { kind: "done" });
       }
-      return stay(probeAgain(record, jitter, t), { kind: "done" });
+      return stay(probeAgain(record, jitter, t, now), { kind: "done" });
     case "silent":
-      return stay(probeLater(record, jitter, t), { kind: "done" });
+      return stay(probeLater(record, jitter, t, now), { kind: "done" });
   }
 }
 

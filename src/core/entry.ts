@@ -61,33 +61,33 @@ export type Closer = { actor: Exclude<Actor, OperatorActor> } | Operators;
 /** How an entry tells it. `code`: null where the outcome was not called unknown before, or who is not the executor ended it. */
 type Ending = { actor: Exclude<Actor, OperatorActor>; code: Resolved | null } | Operators;
 
-type Attempt = { at: number; effect: string; attempt: number };
+type AttemptMembers = { at: number; effect: string; attempt: number };
 
 type Reported = Omit<Told, "id">;
 
 /** One entry before it has its place in a stream. `at` is milliseconds since the epoch by the record's own clock. */
 export type Entry =
-  | ({ type: "granted"; fp: string } & Attempt)
-  | ({ type: "settled"; status: number | null; answerDigest: string | null } & Ending & Attempt)
-  | ({ type: "released"; evidence: Evidence } & Ending & Attempt)
-  | ({ type: "unknown"; code: UnknownReason } & Attempt)
+  | ({ type: "granted"; fp: string } & AttemptMembers)
+  | ({ type: "settled"; status: number | null; answerDigest: string | null } & Ending & AttemptMembers)
+  | ({ type: "released"; evidence: Evidence } & Ending & AttemptMembers)
+  | ({ type: "unknown"; code: UnknownReason } & AttemptMembers)
   /** Another attempt follows this one, whose outcome is unknown: only its executor can still say what became of it, and is late then. */
-  | ({ type: "fenced" } & Attempt)
+  | ({ type: "fenced" } & AttemptMembers)
   /** A settle that came with an old token: nothing changed, but what it said is kept. */
-  | ({ type: "late"; answerDigest: string | null } & Attempt)
+  | ({ type: "late"; answerDigest: string | null } & AttemptMembers)
   /** A truth that came after another one had been accepted: nothing changed, somebody has to look. */
-  | ({ type: "contradiction"; answerDigest: string | null } & Attempt)
-  | ({ type: "contradiction"; answerDigest: string | null } & Operators & Attempt)
+  | ({ type: "contradiction"; answerDigest: string | null } & AttemptMembers)
+  | ({ type: "contradiction"; answerDigest: string | null } & Operators & AttemptMembers)
   /** One operator's word on an unknown outcome, waiting for another's. */
-  | ({ type: "proposed" } & Operators & Attempt)
+  | ({ type: "proposed" } & Operators & AttemptMembers)
   /** What a caller was told, for which nothing changed. */
-  | ({ type: "observed"; code: Seen } & Attempt)
+  | ({ type: "observed"; code: Seen } & AttemptMembers)
   /** What an origin has reported of an effect of its own, whose id is `effect`. */
-  | ({ type: "effect" } & Reported & Attempt)
+  | ({ type: "effect" } & Reported & AttemptMembers)
   /** A report that contradicts an earlier one: nothing changed by it. */
-  | ({ type: "effect-contradiction" } & Reported & Attempt)
+  | ({ type: "effect-contradiction" } & Reported & AttemptMembers)
   /** The record leaves storage; the last entry of its stream. */
-  | ({ type: "purged" } & Attempt);
+  | ({ type: "purged" } & AttemptMembers);
 
 export type EntryType = Entry["type"];
 
@@ -120,7 +120,7 @@ function statusClass(status: number | null): number | null {
 }
 
 /** Where an entry stands: its stream, its number in it from 1, and the hash of the one before (64 zeros at the start). */
-export type Place = { stream: string; seq: number; prev: string };
+export type EntryPlace = { stream: string; seq: number; prev: string };
 
 /** `prev` of a stream's first entry. */
 export const STREAM_START = "0".repeat(64);
@@ -130,7 +130,7 @@ export const STREAM_START = "0".repeat(64);
  * The sequencer puts `shard` and `index` behind `v`; a stream's hashes are taken over this text, without them, so that
  * a stream can be checked whatever shard it went to.
  */
-export function entryText(entry: Entry, place: Place): string {
+export function entryText(entry: Entry, place: EntryPlace): string {
   const reported = "capability" in entry ? entry : null;
   const members = {
     v: ENTRY_VERSION,

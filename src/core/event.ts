@@ -1,6 +1,6 @@
 /** What can happen to a key, what the machine answers, and what one event makes of a record. */
 import type { Seen } from "./audit/observe.ts";
-import type { Attempt, Noted } from "./effect/judge.ts";
+import type { Noted, ReportingAttempt } from "./effect/judge.ts";
 import type { Entry, Evidence, Grounds, UnknownReason } from "./entry.ts";
 import type { Answer, KeyRecord, Outcome, Settled, Token, Unknown } from "./record.ts";
 import type { Fresh } from "./transition.ts";
@@ -34,7 +34,7 @@ export type Event =
       operatorsRequired: number;
     }
   /** Reported effects that have been judged. */
-  | { do: "tell"; attempt: Attempt; noted: readonly Noted[] }
+  | { do: "tell"; attempt: ReportingAttempt; noted: readonly Noted[] }
   /** What callers were told of this very record, as it is before the event. */
   | { do: "observe"; seen: readonly Seen[] }
   | { do: "acknowledge"; inc: string; seq: number; head: string }

@@ -153,8 +153,8 @@ export const FINDING_MS_MAX = 20_000;
 
 /** So many failures in a row put a finding into quarantine (an index of D1 names the number, too), for the first pause; it doubles up to the second. */
 export const QUARANTINE_AFTER = 3;
-export const QUARANTINE_MS = 10 * 60_000;
-export const QUARANTINE_MS_MAX = 24 * 3_600_000;
+export const QUARANTINED_MS = 10 * 60_000;
+export const QUARANTINED_MS_MAX = 24 * 3_600_000;
 
 /** Runs of a reconciliation that are kept, and findings in quarantine that are listed. */
 export const RUNS_KEPT = 50;

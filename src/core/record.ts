@@ -80,6 +80,8 @@ export type InFlight = Life & {
   leaseUntil: number;
   /** No renewal goes past this. */
   executionUntil: number;
+  /** By how much the record's time is ahead of the clock: what is in flight ages, whatever the record has seen. Milliseconds. */
+  ahead: number;
 };
 
 /** The effect may or may not exist. */
@@ -88,7 +90,7 @@ export type Unknown = Life & {
   since: number;
   reason: UnknownReason;
   probes: number;
-  /** Null: nobody can be asked. */
+  /** By the clock. Null: nobody can be asked. */
   probeDue: number | null;
   proposal: Proposal;
 };
@@ -141,6 +143,15 @@ export type Sealed = { key: string; salt: Uint8Array; head: Uint8Array; isBound:
   | { body: "inline" }
   | { body: "rows"; chunks: number }
 );
+
+/**
+ * A record's time when its object's clock says `now`. It never falls: a clock that has gone back finds it standing, so that nothing that lets a
+ * key run again comes earlier for it. What is in flight goes on from there, since a lease permits nothing.
+ */
+export function timeOf(record: KeyRecord, now: number): number {
+  if (record.state === "absent") return now;
+  return Math.max(record.t, record.state === "in-flight" ? now + record.ahead : now);
+}
 
 export function tokenOf(life: Token): Token {
   return { inc: life.inc, n: life.n };

@@ -2,15 +2,15 @@
  * The key's state machine: one pure, total function over state × event. The Durable Object is a shell around it:
  * load → step → store, in one transaction. Transition numbers are those of the table in `src/README.md`.
  *
- * `t` is milliseconds by the caller's clock, read once for the transaction. Here it only ever moves forward: a record that has
- * seen a later time is judged by that one. A new life begins by the clock as it is.
+ * `now` is milliseconds by the caller's clock, read once for the transaction, and `t` the record's time by it: a record that has seen a later
+ * time is judged by that one. A new life begins by the clock as it is.
  */
 import { observe } from "./audit/observe.ts";
-import { acknowledge, probed, release, report, resolve, settle } from "./close.ts";
+import { acknowledge, probed, release, reportUnknown, resolve, settle } from "./close.ts";
 import { charsOf, reportedChars, reportedEntry } from "./effect/told.ts";
 import type { Entry } from "./entry.ts";
 import { type Decision, type Event, type Grant, type StepAnswer, stay } from "./event.ts";
-import { FLUSH_AFTER_MS, OUTBOX_ENTRIES_MAX, REPORTED_CHARS_MAX } from "./limits.ts";
+import { FLUSH_AFTER_MS, OUTBOX_ENTRIES_MAX, PROBE_PAUSE_MS_MAX, REPORTED_CHARS_MAX } from "./limits.ts";
 import {
   ABSENT,
   type InFlight,
@@ -21,7 +21,9 @@ import {
   type LiveRecord,
   purgeAt,
   type Token,
+  timeOf,
   tokenOf,
+  type Unknown,
   undelivered,
 } from "./record.ts";
 import { attemptOf, nextAttempt, note, startLife, toTold, toUnknown } from "./transition.ts";
@@ -36,12 +38,19 @@ export type Step = {
 };
 
 export function step(before: KeyRecord, event: Event, now: number): Step {
-  const t = before.state === "absent" ? now : Math.max(before.t, now);
+  const found = followClock(before, now);
+  const t = timeOf(found, now);
   // What is acknowledged was written before, and what is observed was seen before: a lapse in this very step comes after it.
   const isOfBefore = event.do === "acknowledge" || event.do === "observe";
-  const current = isOfBefore ? before : lapse(before, t, event);
+  const current = isOfBefore ? found : lapse(found, t, event, now);
   const { record, answer, last } = decide(current, event, t, now);
-  return { record, answer, entries: [...entriesAdded(before, record), ...last], alarm: alarmOf(record) };
+  return { record, answer, entries: [...entriesAdded(before, record), ...last], alarm: alarmOf(record, now) };
+}
+
+/** A clock that has gone back by more than a lease would have one last until it has caught up. */
+function followClock(record: KeyRecord, now: number): KeyRecord {
+  if (record.state !== "in-flight" || record.t - (now + record.ahead) <= record.terms.leaseMs) return record;
+  return { ...record, ahead: record.t - now };
 }
 
 function decide(record: KeyRecord, event: Event, t: number, now: number): Decision {
@@ -53,22 +62,22 @@ function decide(record: KeyRecord, event: Event, t: number, now: number): Decisi
     case "settle":
       return settle(record, event, t);
     case "report":
-      return report(record, event.token, event.reason, t);
+      return reportUnknown(record, event.token, event.reason, t, now);
     case "release":
       return release(record, event.token, event.evidence, t);
     case "orphan":
-      return orphan(record, t);
+      return orphan(record, t, now);
     case "probed":
-      return probed(record, event, t);
+      return probed(record, event, t, now);
     case "resolve":
       return resolve(record, event, t);
     case "tell":
       return tell(record, event, t);
     case "acknowledge":
-      return stay(lapse(acknowledge(record, event, t), t, event), { kind: "done" });
+      return stay(lapse(acknowledge(record, event, t), t, event, now), { kind: "done" });
     case "observe": {
       const { record: told, answer } = observe(record, event.seen, t);
-      return stay(lapse(told, t, event), answer);
+      return stay(lapse(told, t, event, now), answer);
     }
     case "tick":
       return tick(record, t);
@@ -76,10 +85,10 @@ function decide(record: KeyRecord, event: Event, t: number, now: number): Decisi
 }
 
 /** T7: a lease that is over only tells others that the outcome is unknown. It is never permission to run again. */
-function lapse(record: KeyRecord, t: number, event: Event): KeyRecord {
+function lapse(record: KeyRecord, t: number, event: Event, now: number): KeyRecord {
   if (record.state !== "in-flight" || record.leaseUntil > t) return record;
   const isTruth = (event.do === "settle" || event.do === "release") && isSameToken(event.token, record);
-  return isTruth ? record : toUnknown(record, "lease-over", t);
+  return isTruth ? record : toUnknown(record, "lease-over", t, now);
 }
 
 type Begin = Extract<Event, { do: "begin" }>;
@@ -101,7 +110,7 @@ function begin(record: KeyRecord, event: Begin, t: number, now: number): Decisio
   if (record.state === "in-flight" && record.nonce === nonce) return repeat(record, t);
   // T3, T13: the last attempt had no effect, or its origin drops repeats by a key that stays the same.
   if (record.state === "released" || (record.state === "unknown" && record.terms.onCrash === "retry")) {
-    return isFull ? stay(record, { kind: "full" }) : run(nextAttempt(record, fresh, nonce, t), t);
+    return isFull ? stay(record, { kind: "full" }) : run(nextAttempt(record, fresh, nonce, t, now), t);
   }
   if (!event.authorized) return stay(record, { kind: "authorize" });
   switch (record.state) {
@@ -133,9 +142,9 @@ function grantOf(record: InFlight, t: number): Grant {
 }
 
 /** Only the object runs attempts that its own restart ends; an executor elsewhere goes on, and settles late. */
-function orphan(record: KeyRecord, t: number): Decision {
+function orphan(record: KeyRecord, t: number, now: number): Decision {
   const isOrphan = record.state === "in-flight" && record.terms.executor === "object";
-  return stay(isOrphan ? toUnknown(record, "object-restarted", t) : record, { kind: "done" });
+  return stay(isOrphan ? toUnknown(record, "object-restarted", t, now) : record, { kind: "done" });
 }
 
 /** Its time follows from the record alone: a tick that is repeated after a crash makes the same entry again. */
@@ -174,43 +183,50 @@ function tick(record: KeyRecord, t: number): Decision {
 }
 
 /**
- * When a record's object has to wake up next: the earliest of all its due times, since one alarm serves them all. Observations have none:
- * whoever writes them delivers them at once, and `redeliveryOf` says when again.
+ * When a record's object has to wake up next, by its clock: the earliest of all due times, since one alarm serves them all. Observations have
+ * none: whoever writes them delivers them at once, and `redeliveryOf` says when again.
  */
-export function alarmOf(record: KeyRecord): number | null {
+export function alarmOf(record: KeyRecord, now: number): number | null {
   if (record.state === "absent") return null;
-  const dues = [stateDue(record), flushDue(record)].filter((due) => due !== null);
+  const dues = [stateDue(record, now), flushDue(record, now)].filter((due) => due !== null);
   return dues.length === 0 ? null : Math.min(...dues);
 }
 
-function stateDue(record: LiveRecord): number | null {
+function stateDue(record: LiveRecord, now: number): number | null {
   switch (record.state) {
     case "in-flight":
-      return record.leaseUntil;
+      return record.leaseUntil - record.ahead;
     case "unknown":
-      return record.probeDue;
+      return probeDueOf(record, now);
     case "settled":
     case "released":
       return purgeAt(record);
   }
 }
 
-function flushDue(record: LiveRecord): number | null {
+/** When the origin is asked next; null: never. Later than any pause lasts it can only be because the clock was ahead when that was written. */
+export function probeDueOf({ probeDue, terms }: Unknown, now: number): number | null {
+  if (probeDue === null) return null;
+  return probeDue > now + Math.max(PROBE_PAUSE_MS_MAX, terms.probeDelayMs ?? 0) ? now : probeDue;
+}
+
+function flushDue(record: LiveRecord, now: number): number | null {
   for (const { entries } of record.outbox) {
     const oldest = entries.find(({ type }) => type !== "observed");
-    if (oldest !== undefined) return dueOf(oldest);
+    if (oldest !== undefined) return dueOf(oldest, now);
   }
   return null;
 }
 
 /** When anything that is undelivered, observed or not, is to be sent again; null: there is nothing. */
-export function redeliveryOf(record: KeyRecord): number | null {
+export function redeliveryOf(record: KeyRecord, now: number): number | null {
   if (record.state === "absent") return null;
-  return dueOf(record.outbox.find(({ entries }) => entries.length > 0)?.entries[0]);
+  return dueOf(record.outbox.find(({ entries }) => entries.length > 0)?.entries[0], now);
 }
 
-function dueOf(oldest: Entry | undefined): number | null {
-  return oldest === undefined ? null : oldest.at + FLUSH_AFTER_MS;
+/** An entry may be of a time that the clock has not reached, or not again. */
+function dueOf(oldest: Entry | undefined, now: number): number | null {
+  return oldest === undefined ? null : Math.min(oldest.at, now) + FLUSH_AFTER_MS;
 }
 
 function entriesAdded(before: KeyRecord, after: KeyRecord): readonly Entry[] {

@@ -88,13 +88,14 @@ function lifeOf(record: LiveRecord): Life {
   return { v, inc, n, nonce, effect, owner, route, fp, terms, bornAt, dispatchedAt, t, outbox };
 }
 
-function grant(life: Life, t: number): InFlight {
+function grant(life: Life, t: number, now: number): InFlight {
   const executionUntil = t + life.terms.executionMsMax;
   return {
     ...life,
     state: "in-flight",
     leaseUntil: Math.min(t + life.terms.leaseMs, executionUntil),
     executionUntil,
+    ahead: t - now,
     outbox: note(life.outbox, life.inc, { type: "granted", fp: life.fp, ...attemptOf(life, t) }),
   };
 }
@@ -117,28 +118,36 @@ export function startLife(fresh: Fresh, fp: string, nonce: string, carried: Outb
     t,
     outbox: carried,
   };
-  return grant(life, t);
+  return grant(life, t, t);
 }
 
 /** Another attempt of the same life, under the terms it began with; only where it runs is its own. */
-export function nextAttempt(record: Released | Unknown, fresh: Fresh, nonce: string, t: number): InFlight {
+export function nextAttempt(
+  record: Released | Unknown,
+  fresh: Fresh,
+  nonce: string,
+  t: number,
+  now: number,
+): InFlight {
   const terms = { ...record.terms, executor: fresh.terms.executor };
   const { effect } = fresh;
   const left = { type: "fenced", ...attemptOf(record, t) } as const;
   const outbox = record.state === "unknown" ? note(record.outbox, record.inc, left) : record.outbox;
-  return grant({ ...lifeOf(record), n: record.n + 1, nonce, effect, terms, dispatchedAt: t, t, outbox }, t);
+  const next = { n: record.n + 1, nonce, effect, terms, dispatchedAt: t, t, outbox };
+  return grant({ ...lifeOf(record), ...next }, t, now);
 }
 
-export function toUnknown(record: InFlight, reason: UnknownReason, t: number): Unknown {
+export function toUnknown(record: InFlight, reason: UnknownReason, t: number, now: number): Unknown {
+  // A lease that ran out did so at its end, whenever that is noticed; not so where the clock has been moved meanwhile.
+  const isEndKnown = reason === "lease-over" && record.ahead === 0;
   return {
     ...lifeOf(record),
     state: "unknown",
     t,
-    // A lease that ran out did so at its end, whenever that is noticed.
-    since: reason === "lease-over" ? record.leaseUntil : t,
+    since: isEndKnown ? record.leaseUntil : t,
     reason,
     probes: 0,
-    probeDue: record.terms.probeDelayMs === null ? null : t,
+    probeDue: record.terms.probeDelayMs === null ? null : now,
     proposal: { by: "nobody" },
     outbox: note(record.outbox, record.inc, { type: "unknown", code: reason, ...attemptOf(record, t) }),
   };
@@ -202,16 +211,16 @@ export function toTold<R extends LiveRecord>(record: R, entries: readonly Entry[
 }
 
 /** The probe learned nothing: ask again after a pause that doubles, less up to half of it. */
-export function probeLater(record: Unknown, jitter: number, t: number): Unknown {
+export function probeLater(record: Unknown, jitter: number, t: number, now: number): Unknown {
   const pause = Math.min(PROBE_FIRST_MS * 2 ** Math.min(record.probes, 20), PROBE_PAUSE_MS_MAX);
-  return probeAt(record, t + Math.ceil(pause * (1 - jitter / 2)), t);
+  return probeAt(record, now + Math.ceil(pause * (1 - jitter / 2)), t);
 }
 
-/** Not seen, which is no proof yet: once the origin's delay is over, it will be. */
-export function probeAgain(record: Unknown, jitter: number, t: number): Unknown {
+/** Not seen, which is no proof yet: once the origin's delay is over, it will be. While the clock is behind, nobody knows when that is. */
+export function probeAgain(record: Unknown, jitter: number, t: number, now: number): Unknown {
   const delayMs = record.terms.probeDelayMs;
-  const isProofLater = delayMs !== null && record.since + delayMs > t;
-  return isProofLater ? probeAt(record, record.since + delayMs, t) : probeLater(record, jitter, t);
+  const isProofLater = delayMs !== null && record.since + delayMs > t && t <= now;
+  return isProofLater ? probeAt(record, record.since + delayMs, t) : probeLater(record, jitter, t, now);
 }
 
 function probeAt(record: Unknown, due: number, t: number): Unknown {

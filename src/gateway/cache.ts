@@ -18,10 +18,10 @@ export type CachedAnswer = {
 /** What an entry costs beside its body and fields: a guess at keys and the map's own. */
 const ENTRY_OVERHEAD_BYTES = 1_024;
 
-type Entry = { fp: string; answer: CachedAnswer };
+type Cached = { fp: string; answer: CachedAnswer };
 
 export class AnswerCache {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, Cached>();
   #bytes = 0;
 
   get bytes(): number {
@@ -54,7 +54,7 @@ export class AnswerCache {
     }
   }
 
-  #drop(name: string, entry: Entry): void {
+  #drop(name: string, entry: Cached): void {
     this.#entries.delete(name);
     this.#bytes -= sizeOf(entry.answer);
   }

@@ -3,7 +3,7 @@ import type { Config, RoutePolicy } from "../core/policy.ts";
 import type { Keyring, Report } from "../core/ports.ts";
 import { compilePrincipal, type PrincipalReader } from "./admission/principal.ts";
 import { compileRoutes, type Matcher } from "./admission/route.ts";
-import { Observer } from "./audit/observer.ts";
+import { IsolateObserver } from "./audit/observer.ts";
 import { AnswerCache } from "./cache.ts";
 import { Counters } from "./counters.ts";
 
@@ -19,7 +19,7 @@ export type Gateway = {
   cache: AnswerCache;
   counters: Counters;
   /** Null: no ledger is kept, so nothing is to be noted. */
-  observer: Observer | null;
+  observer: IsolateObserver | null;
   send: SendRequest;
   originUrl: (target: string) => string;
   report: Report;
@@ -43,6 +43,6 @@ export function makeGateway(parts: GatewayParts): Gateway {
     },
     cache: new AnswerCache(),
     counters: new Counters(),
-    observer: ledger.sinks.includes("none") ? null : new Observer(parts.report),
+    observer: ledger.sinks.includes("none") ? null : new IsolateObserver(parts.report),
   };
 }

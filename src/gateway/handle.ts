@@ -25,7 +25,7 @@ import {
 } from "./reply.ts";
 
 /** What a request came to, for its log line and the counters. Route and operation are ids, not the client's words. */
-export type Handled = { response: Response; mark: Mark | "passed"; route: string; operation: string };
+export type HandledRequest = { response: Response; mark: Mark | "passed"; route: string; operation: string };
 
 /** `target` is the request's own, read once. `keepAlive` is the request's own `waitUntil`. */
 export async function handle(
@@ -34,7 +34,7 @@ export async function handle(
   gateway: Gateway,
   keys: KeyPort,
   keepAlive: KeepAlive,
-): Promise<Handled> {
+): Promise<HandledRequest> {
   const routed = gateway.match(request.method, target);
   if (routed.kind === "refused") return refuse(request, gateway, problem("target-refused"), "");
   if (routed.kind === "pass") return pass(request, gateway, routed.path + routed.search, null);
@@ -57,7 +57,7 @@ async function pass(
   gateway: Gateway,
   target: string,
   policy: RoutePolicy | null,
-): Promise<Handled> {
+): Promise<HandledRequest> {
   const route = policy?.id ?? "";
   if (!isForwardableCoding(request.headers.get("transfer-encoding"))) {
     return refuse(request, gateway, problem("header-refused"), route);
@@ -67,13 +67,18 @@ async function pass(
   return { response, mark: isMarked ? "unprotected" : "passed", route, operation: "" };
 }
 
-async function refuse(request: Request, gateway: Gateway, refusal: Problem, route: string): Promise<Handled> {
+async function refuse(
+  request: Request,
+  gateway: Gateway,
+  refusal: Problem,
+  route: string,
+): Promise<HandledRequest> {
   await discard(request.body);
   return { response: replyProblem(refusal, gateway.prefix, null), mark: refusal.mark, route, operation: "" };
 }
 
 /** One request on its way through steps 4 to 9. */
-type Visit = {
+type GuardedVisit = {
   request: Request;
   gateway: Gateway;
   keys: KeyPort;
@@ -85,9 +90,9 @@ type Visit = {
 export type KeepAlive = (work: Promise<unknown>) => void;
 
 /** Steps 4 and 9. A stored answer is given only after the route's own service has agreed, wherever it is stored. */
-async function answer(visit: Visit): Promise<Handled> {
+async function answer(visit: GuardedVisit): Promise<HandledRequest> {
   const { policy, ticket } = visit;
-  const told = (response: Response, mark: Mark): Handled => ({
+  const told = (response: Response, mark: Mark): HandledRequest => ({
     response,
     mark,
     route: policy.id,
@@ -101,10 +106,15 @@ async function answer(visit: Visit): Promise<Handled> {
   return told(replyReplayed(cached, cached.fields, Date.now()), "replayed");
 }
 
-type Tell = (response: Response, mark: Mark) => Handled;
+type MakeHandled = (response: Response, mark: Mark) => HandledRequest;
 
 /** Step 9. `askedAt`: when the key was asked, by this isolate's clock. */
-function reply(visit: Visit, submitted: Submitted, askedAt: number, told: Tell): Handled {
+function reply(
+  visit: GuardedVisit,
+  submitted: Submitted,
+  askedAt: number,
+  told: MakeHandled,
+): HandledRequest {
   const { gateway, ticket } = visit;
   const link: StatusLink = { prefix: gateway.prefix, operation: ticket.operation };
   switch (submitted.kind) {
@@ -128,7 +138,7 @@ function reply(visit: Visit, submitted: Submitted, askedAt: number, told: Tell):
   }
 }
 
-async function submitOperation(visit: Visit): Promise<Submitted> {
+async function submitOperation(visit: GuardedVisit): Promise<Submitted> {
   const { request, gateway, keys, policy, ticket } = visit;
   const operation = await makeOperation(request, policy, gateway.keyring, ticket);
   const first = await keys.submit(operation, policy);
@@ -138,7 +148,7 @@ async function submitOperation(visit: Visit): Promise<Submitted> {
 }
 
 /** Where the route has refusals noted with the decision, this one is given only once it is. */
-async function denyAnswer(visit: Visit): Promise<Submitted> {
+async function denyAnswer(visit: GuardedVisit): Promise<Submitted> {
   const { gateway, keys, policy, ticket } = visit;
   const mustNote = policy.audit === "durable" && gateway.observer !== null;
   if (!mustNote) observeLater(visit, "not-authorized");
@@ -149,18 +159,18 @@ async function denyAnswer(visit: Visit): Promise<Submitted> {
 }
 
 /** What the key object can't know, because it was not asked. */
-function observeLater({ gateway, keys, keepAlive, policy, ticket }: Visit, seen: Seen): void {
+function observeLater({ gateway, keys, keepAlive, policy, ticket }: GuardedVisit, seen: Seen): void {
   if (policy.audit !== "eager" || gateway.observer === null) return;
   const work = gateway.observer.note(keys, ticket.name, seen, Date.now());
   if (work !== null) keepAlive(work);
 }
 
-async function mayHaveAnswer({ request, policy }: Visit): Promise<boolean> {
+async function mayHaveAnswer({ request, policy }: GuardedVisit): Promise<boolean> {
   return policy.authorize === null || isAuthorized(policy.authorize, request, policy.principal);
 }
 
 /** A settled answer from this isolate's memory, on routes that don't have each replay recorded with the decision. */
-function recall({ gateway, policy, ticket }: Visit): CachedAnswer | null {
+function recall({ gateway, policy, ticket }: GuardedVisit): CachedAnswer | null {
   return isCacheable(policy) ? gateway.cache.find(ticket.name, ticket.fp, Date.now()) : null;
 }
 
@@ -175,7 +185,7 @@ type Replayed = Extract<Submitted, { kind: "replayed" }>;
  * and most keys are never asked for again. `until` is counted from before the key was asked: its clock may be another one, and its
  * answer may have been long on its way.
  */
-function remember(visit: Visit, { given }: Replayed, until: number, fields: Pairs): void {
+function remember(visit: GuardedVisit, { given }: Replayed, until: number, fields: Pairs): void {
   const { gateway, policy, ticket } = visit;
   const { status, body } = given;
   if (!isCacheable(policy) || !(body instanceof Uint8Array)) return;

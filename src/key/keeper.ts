@@ -4,13 +4,13 @@
  * may be another's.
  */
 import type { Seen } from "../core/audit/observe.ts";
-import type { Attempt, Word } from "../core/effect/judge.ts";
+import type { ReportingAttempt, Word } from "../core/effect/judge.ts";
 import type { Event } from "../core/event.ts";
 import { FLUSH_RETRY_MS, UNREADABLE_RETRY_MS, WAKE_PAUSE_MS } from "../core/limits.ts";
 import type { LedgerPort, Report } from "../core/ports.ts";
 import { isUntold, purgeAt } from "../core/record.ts";
 import { nameOf } from "../report.ts";
-import { Observer } from "./audit/observer.ts";
+import { KeyObserver } from "./audit/observer.ts";
 import { SharedInquiry } from "./inquiry/shared-inquiry.ts";
 import { OpenedAnswer } from "./opened.ts";
 import { Running } from "./running.ts";
@@ -37,7 +37,7 @@ export class Keeper {
   readonly opened = new OpenedAnswer();
   readonly take = new SharedTake();
   readonly inquiry = new SharedInquiry();
-  readonly #observer = new Observer();
+  readonly #observer = new KeyObserver();
   readonly #keepAlive: (work: Promise<unknown>) => void;
   #carrier: OutboxCarrier | null = null;
 
@@ -68,7 +68,7 @@ export class Keeper {
   }
 
   /** A report of effects, in one transaction. Only a step that is answered `done` has recorded it. */
-  tell(parts: KeeperParts, attempt: Attempt, report: readonly Word[]): ReportTaken | ReportLeft {
+  tell(parts: KeeperParts, attempt: ReportingAttempt, report: readonly Word[]): ReportTaken | ReportLeft {
     const told = this.store.tell(attempt, report, this.#around(parts));
     if (told.kind === "told") this.#notice(parts, told.done);
     if (told.kind === "failed") this.#notice(parts, told);

@@ -4,7 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Seen } from "../core/audit/observe.ts";
-import type { Attempt } from "../core/effect/judge.ts";
+import type { ReportingAttempt } from "../core/effect/judge.ts";
 import type { Told } from "../core/effect/report.ts";
 import type { Evidence, UnknownReason } from "../core/entry.ts";
 import type { Grant } from "../core/event.ts";
@@ -128,7 +128,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
   }
 
   /** Records a report of effects of one attempt. Made again, it records nothing more. */
-  tell(attempt: Attempt, report: readonly Told[]): Promise<Telling> {
+  tell(attempt: ReportingAttempt, report: readonly Told[]): Promise<Telling> {
     return this.#attend<Telling>({ kind: "unavailable" }, async (parts) => {
       const telling = await tellEffects(this.#keeper, parts, attempt, report);
       await this.#keeper.store.healAlarm();

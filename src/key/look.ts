@@ -2,7 +2,7 @@
 import type { KnownEffect } from "../core/effect/judge.ts";
 import { DISPATCH_CAPABILITY } from "../core/entry.ts";
 import type { Look, OperationStatus } from "../core/ports.ts";
-import { isExpired, isPurgeable, isUntold, type LiveRecord, windowEnd } from "../core/record.ts";
+import { isExpired, isPurgeable, isUntold, type LiveRecord, timeOf, windowEnd } from "../core/record.ts";
 import type { Loaded } from "./storage/store.ts";
 
 /** `isKept`: whether a ledger keeps what the record has to tell. `readEffects` gives what was reported in its life. */
@@ -15,7 +15,7 @@ export function describeRecord(
   if (loaded.kind === "unreadable") return { kind: "unavailable" };
   const { record } = loaded;
   if (record.state === "absent") return { kind: "none" };
-  const t = Math.max(record.t, now);
+  const t = timeOf(record, now);
   if (isPurgeable(record, t)) return { kind: "none" };
   const status = statusOf(record, t, isKept, readEffects(record));
   return { kind: "found", owner: record.owner, route: record.route, status };

@@ -1,10 +1,10 @@
 /** The attempts this object runs itself. Memory only: after a restart nobody runs anything. */
 import type { Token } from "../core/record.ts";
 
-type Attempt = { ended: Promise<void>; end: () => void };
+type RunningAttempt = { ended: Promise<void>; end: () => void };
 
 export class Running {
-  readonly #attempts = new Map<string, Attempt>();
+  readonly #attempts = new Map<string, RunningAttempt>();
 
   has(token: Token): boolean {
     return this.#attempts.has(nameOf(token));

@@ -1,8 +1,10 @@
 /**
- * The only SQL of D1. Every write may be repeated, carries one JSON parameter a table, and never changes what is there into something
+ * What a shard writes to D1. Every write may be repeated, carries one JSON parameter a table, and never changes what is there into something
  * else: a row that differs is told to the caller and left as it is.
  */
+
 import { SCHEMA_VERSION } from "./bounds.ts";
+import { type EffectRow, writeEffects } from "./d1-effects.ts";
 
 /** The newest migration that was applied; null: none, or the database does not answer. */
 export async function readSchema(database: D1Database): Promise<number | null> {
@@ -26,27 +28,6 @@ export type BundleHashes = { first: number; leaves: string; root: string };
 
 export type CheckpointRow = { size: number; root: string; note: string; at: number };
 
-/** What entries say of one effect; `version` is the sequence of the newest of them. Null: they don't say it. */
-export type EffectRow = {
-  effect_id: string;
-  stream: string;
-  reported: 0 | 1;
-  /** Name of the key object. */
-  operation: string | null;
-  attempt: number | null;
-  capability: string | null;
-  state: string | null;
-  target: string | null;
-  cost: string | null;
-  digest: string | null;
-  code: string | null;
-  intent_at: number | null;
-  changed_at: number;
-  flagged: 0 | 1;
-  version: number;
-  must: 0 | 1;
-};
-
 /** `differs`: the first index of a row whose content is another one. */
 export type Written = { kind: "written" } | { kind: "differs"; table: string; first: number };
 
@@ -58,25 +39,6 @@ const WRITE_BUNDLES = `INSERT INTO bundles (shard, first, count, body, digest)
 const WRITE_HASHES = `INSERT INTO hashes (shard, first, leaves, root)
   SELECT ?1, value ->> 'first', value ->> 'leaves', value ->> 'root' FROM json_each(?2) WHERE true
   ON CONFLICT DO NOTHING`;
-
-const SAME_EFFECT = `FROM effects WHERE effect_id = value ->> 'effect_id' AND stream = value ->> 'stream'
-  AND reported = value ->> 'reported'`;
-
-/** State and code are those of the newest entry that tells a state. `must`: 0 where only a row that is there already is kept up to date. */
-const WRITE_EFFECTS = `INSERT INTO effects (effect_id, stream, reported, operation, shard, attempt, capability, state, target, cost,
-    digest, code, intent_at, changed_at, flagged, version)
-  SELECT value ->> 'effect_id', value ->> 'stream', value ->> 'reported', value ->> 'operation', ?1, value ->> 'attempt', value ->> 'capability',
-    coalesce(value ->> 'state', (SELECT state ${SAME_EFFECT}), 'intent'),
-    value ->> 'target', value ->> 'cost', value ->> 'digest',
-    CASE WHEN value ->> 'state' IS NULL THEN (SELECT code ${SAME_EFFECT}) ELSE value ->> 'code' END,
-    value ->> 'intent_at', value ->> 'changed_at', value ->> 'flagged', value ->> 'version'
-  FROM json_each(?2) WHERE value ->> 'must' = 1 OR EXISTS (SELECT 1 ${SAME_EFFECT})
-  ON CONFLICT (effect_id, stream, reported) DO UPDATE SET operation = coalesce(operation, excluded.operation), shard = excluded.shard,
-    state = excluded.state, target = coalesce(excluded.target, target),
-    cost = coalesce(excluded.cost, cost), digest = coalesce(excluded.digest, digest), code = excluded.code,
-    intent_at = coalesce(intent_at, excluded.intent_at), changed_at = excluded.changed_at,
-    flagged = max(flagged, excluded.flagged), version = excluded.version
-  WHERE excluded.version > version`;
 
 const FIND_OTHER_BUNDLE = `SELECT value ->> 'first' AS first FROM json_each(?2) WHERE NOT EXISTS (
     SELECT 1 FROM bundles WHERE shard = ?1 AND bundles.first = value ->> 'first' AND digest = value ->> 'digest')
@@ -100,7 +62,7 @@ export async function writeChunk(database: D1Database, shard: string, chunk: Chu
   const digests = bundles.map(({ first, digest }) => ({ first, digest }));
   const roots = hashes.map(({ first, root }) => ({ first, root }));
   const results = await database.batch<{ first: number }>([
-    ...(effects.length === 0 ? [] : [statement(WRITE_EFFECTS, effects)]),
+    ...(effects.length === 0 ? [] : [writeEffects(database, shard, effects)]),
     statement(WRITE_BUNDLES, bundles),
     ...(hashes.length === 0 ? [] : [statement(WRITE_HASHES, hashes)]),
     statement(FIND_OTHER_BUNDLE, digests),

@@ -3,7 +3,7 @@ import { problem } from "../core/problem.ts";
 import type { OperatorDesk } from "./desk.ts";
 import { refuseSinks, replyJson } from "./json.ts";
 
-export async function answerEffects(request: Request, desk: OperatorDesk): Promise<Response> {
+export async function answerEffectsPage(request: Request, desk: OperatorDesk): Promise<Response> {
   if (desk.listEffects === null) return desk.refuse(refuseSinks(desk.sinks));
   let page: Record<string, unknown> | null;
   try {

@@ -1,7 +1,7 @@
 /** The operators' endpoints. Without configured operator tokens none of them exists. */
 import { type EndpointMethod, isTaken, refuseMethod } from "../core/http/method.ts";
 import type { OperatorDesk } from "./desk.ts";
-import { answerEffects } from "./effects.ts";
+import { answerEffectsPage } from "./effects.ts";
 import { answerExplain } from "./explain.ts";
 import { answerFind } from "./find.ts";
 import { answerMetrics } from "./metrics.ts";
@@ -16,10 +16,10 @@ type Endpoint = {
   path: RegExp;
   method: EndpointMethod;
   role: Role;
-  answer: (request: Request, desk: OperatorDesk, asked: Asked) => Response | Promise<Response>;
+  answer: (request: Request, desk: OperatorDesk, asked: Caller) => Response | Promise<Response>;
 };
 
-type Asked = { operator: string; part: string };
+type Caller = { operator: string; part: string };
 
 const ENDPOINTS: readonly Endpoint[] = [
   {
@@ -36,7 +36,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   },
   { path: /^\/operator\/keys\/find$/, method: "POST", role: "read", answer: answerFind },
   { path: /^\/operator\/keys$/, method: "GET", role: "read", answer: answerOpenKeys },
-  { path: /^\/operator\/effects$/, method: "GET", role: "read", answer: answerEffects },
+  { path: /^\/operator\/effects$/, method: "GET", role: "read", answer: answerEffectsPage },
   { path: /^\/operator\/explain$/, method: "POST", role: "read", answer: answerExplain },
   {
     path: /^\/operator\/reconciliation$/,

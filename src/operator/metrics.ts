@@ -6,7 +6,7 @@ export type Metrics = {
   cacheBytes: number;
 };
 
-export function writeMetrics({ isolate, answers, cacheBytes }: Metrics): string {
+function writeMetrics({ isolate, answers, cacheBytes }: Metrics): string {
   const lines = [
     "# TYPE oncegate_answers counter",
     "# HELP oncegate_answers Answers since this isolate started, by route and Idempotency-Status.",

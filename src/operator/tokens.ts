@@ -11,7 +11,7 @@ export type Identified = { kind: "operator"; id: string } | { kind: "unauthorize
 const NOBODY: OperatorToken = { id: "", sha256: "0".repeat(64), roles: [] };
 
 /** Who sends this `Authorization` field, and whether that operator has a role. */
-export async function identifyOperator(
+async function identifyOperator(
   authorization: string | null,
   operators: readonly OperatorToken[],
   role: Role,

@@ -21,7 +21,7 @@ export type ProbeParts = {
   operationId: (name: string) => Promise<string>;
 };
 
-type Said = ProbeText | { kind: "not-found" } | NothingLearned;
+type ProbeReading = ProbeText | { kind: "not-found" } | NothingLearned;
 
 const SILENCE: NothingLearned = { kind: "unknown", why: "silence" };
 const ILLEGIBLE: NothingLearned = { kind: "unknown", why: "illegible" };
@@ -29,7 +29,7 @@ const ILLEGIBLE: NothingLearned = { kind: "unknown", why: "illegible" };
 export function openProbe(parts: ProbeParts): ProbePort {
   const { budget } = parts;
   /** Every question is counted, and whether it was answered properly. */
-  const askCounted = async (...question: Parameters<typeof exchange>): Promise<Said> => {
+  const askCounted = async (...question: Parameters<typeof exchange>): Promise<ProbeReading> => {
     const said = await exchange(...question);
     budget.note(said.kind !== "unknown" || said.why === "said");
     return said;
@@ -58,7 +58,7 @@ async function exchange(
   template: string,
   attempt: Attempt,
   answerBytesMax: number,
-): Promise<Said> {
+): Promise<ProbeReading> {
   const url = probeUrl(parts.address, template, attempt, await parts.operationId(attempt.name));
   if (url === null) return ILLEGIBLE;
   const stop = new AbortController();
@@ -87,7 +87,7 @@ async function fieldsOf(macs: OriginMacs, attempt: Attempt): Promise<Record<stri
   };
 }
 
-async function readAnswer(response: Response, answerBytesMax: number): Promise<Said> {
+async function readAnswer(response: Response, answerBytesMax: number): Promise<ProbeReading> {
   const { status } = response;
   if (status === 404) return { kind: "not-found" };
   if (status !== 200) return SILENCE;

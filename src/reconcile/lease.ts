@@ -9,7 +9,7 @@ export type Time = { now: () => number; pause: Pause };
 /** Renewed so often in the time it holds: one renewal may fail. */
 const RENEWALS = 3;
 
-export class Lease {
+export class RunLease {
   readonly #store: LeaseStore;
   readonly #held: Held;
   readonly #leaseMs: number;

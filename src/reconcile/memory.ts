@@ -1,5 +1,5 @@
 /** A lease store in memory, for tests and for those who embed the loop in one process. It knows nothing of other processes. */
-import type { Cursor, Verdict } from "../core/reconcile/finding.ts";
+import type { Cursor, JudgedFinding } from "../core/reconcile/finding.ts";
 import type { Ended, Held, LeaseStore, Progress } from "../core/reconcile/ports.ts";
 
 export type MemoryRun = { run: number; startedBy: string; ended: Ended | null; progress: Progress };
@@ -8,7 +8,7 @@ export type MemoryLeases = LeaseStore & {
   read: (name: string) => {
     cursor: Cursor | null;
     until: number;
-    verdicts: ReadonlyMap<string, Verdict>;
+    verdicts: ReadonlyMap<string, JudgedFinding>;
     runs: readonly MemoryRun[];
   };
 };
@@ -17,7 +17,7 @@ type Row = {
   token: string;
   until: number;
   cursor: Cursor | null;
-  verdicts: Map<string, Verdict>;
+  verdicts: Map<string, JudgedFinding>;
   runs: MemoryRun[];
 };
 

@@ -1,11 +1,11 @@
 /** The findings of one page, a few at a time. None can hold up the others for longer than its time, or take the page down with it. */
 import { FINDING_MS_MAX } from "../core/limits.ts";
-import { type Finding, judge, type Learned, type Verdict } from "../core/reconcile/finding.ts";
+import { type Finding, type JudgedFinding, judge, type Learned } from "../core/reconcile/finding.ts";
 import type { Work } from "../core/reconcile/ports.ts";
 import type { Time } from "./lease.ts";
 
-export type Handled = {
-  verdicts: readonly Verdict[];
+export type HandledPage = {
+  verdicts: readonly JudgedFinding[];
   handled: number;
   failed: number;
   /** False: it was stopped before every finding had its turn. */
@@ -25,9 +25,9 @@ export type Handling<Found extends Finding> = {
 export async function handlePage<Found extends Finding>(
   findings: readonly Found[],
   handling: Handling<Found>,
-): Promise<Handled> {
+): Promise<HandledPage> {
   const { concurrency, time, stop, onFailed } = handling;
-  const done = { verdicts: [] as Verdict[], handled: 0, failed: 0, isWhole: true };
+  const done = { verdicts: [] as JudgedFinding[], handled: 0, failed: 0, isWhole: true };
   let turn = 0;
   const lane = async (): Promise<void> => {
     for (;;) {

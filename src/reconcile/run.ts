@@ -9,8 +9,8 @@
 import type { Bounds } from "../core/reconcile/bounds.ts";
 import { type Cursor, type Finding, isAfter, type Page } from "../core/reconcile/finding.ts";
 import type { Ended, Held, LeaseStore, Progress, Result, RunEvent, Work } from "../core/reconcile/ports.ts";
-import { Lease, type Time } from "./lease.ts";
-import { type Handled, handlePage } from "./page.ts";
+import { RunLease, type Time } from "./lease.ts";
+import { type HandledPage, handlePage } from "./page.ts";
 
 export type Using = {
   leases: LeaseStore;
@@ -45,7 +45,7 @@ export async function reconcile<Found extends Finding>(
     const { run, cursor } = acquired;
     tell({ kind: "acquired", run, cursor });
     const held = { name: work.name, token, run };
-    const lease = new Lease(leases, held, wish.bounds.leaseMs, time, until);
+    const lease = new RunLease(leases, held, wish.bounds.leaseMs, time, until);
     return await new Run(work, using, wish, held, lease, tell).go(cursor);
   } catch {
     tell({ kind: "failed", finding: null, code: "lease" });
@@ -75,11 +75,11 @@ class Run<Found extends Finding> {
   readonly #using: Using;
   readonly #wish: RunWish;
   readonly #held: Held;
-  readonly #lease: Lease;
+  readonly #lease: RunLease;
   readonly #tell: Tell;
   #progress = NOTHING;
 
-  constructor(work: Work<Found>, using: Using, wish: RunWish, held: Held, lease: Lease, tell: Tell) {
+  constructor(work: Work<Found>, using: Using, wish: RunWish, held: Held, lease: RunLease, tell: Tell) {
     this.#work = work;
     this.#using = using;
     this.#wish = wish;
@@ -146,7 +146,11 @@ class Run<Found extends Finding> {
     return next === null ? { kind: "ended", ended: "finished" } : { kind: "turned", cursor: next };
   }
 
-  async #keep(cursor: Cursor | null, handled: Handled, scanned: number): Promise<"kept" | "lost" | "failed"> {
+  async #keep(
+    cursor: Cursor | null,
+    handled: HandledPage,
+    scanned: number,
+  ): Promise<"kept" | "lost" | "failed"> {
     const progress = {
       pages: this.#progress.pages + 1,
       scanned: this.#progress.scanned + scanned,

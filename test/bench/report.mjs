@@ -43,7 +43,8 @@ export function printMachine(machine) {
 /** Medians over the rounds; ratios are taken within each round, where both sides met the same weather. */
 export function summarise(row, rounds) {
   const pick = (side, field) => median(rounds.map((points) => points[side][field]));
-  const ratios = rounds.map(({ floor, gateway }) => gateway.cpu / floor.cpu);
+  const costOf = ({ cpu, cpuLater }) => cpu + (row.isPaidLater === true ? cpuLater : 0);
+  const ratios = rounds.map(({ floor, gateway }) => costOf(gateway) / costOf(floor));
   const ratio = median(ratios);
   return {
     id: row.id,
@@ -51,7 +52,10 @@ export function summarise(row, rounds) {
     floorName: row.floor,
     factor: row.factor,
     verdict: row.factor === null ? "reported" : ratio <= row.factor ? "met" : "MISSED",
-    cpu: { floor: pick("floor", "cpu"), gateway: pick("gateway", "cpu") },
+    cpu: {
+      floor: median(rounds.map(({ floor }) => costOf(floor))),
+      gateway: median(rounds.map(({ gateway }) => costOf(gateway))),
+    },
     cpuLater: { floor: pick("floor", "cpuLater"), gateway: pick("gateway", "cpuLater") },
     ratio: { median: ratio, low: quantile(ratios, 0.25), high: quantile(ratios, 0.75) },
     p50: {

@@ -13,7 +13,8 @@ const send = { path: PATH, body: BODY, keys: 1 };
 /**
  * `load` goes to both sides; `measuredBody`, where there is one, replaces the body that the keys
  * were first used with; `expect` is what
- * the gateway must answer to the measured requests. Floors answer 200 to everything.
+ * the gateway must answer to the measured requests. Floors answer 200 to everything. `isPaidLater`: what is put off until after the answers
+ * is the point of the row, so that its CPU counts, too.
  */
 export const ROWS = [
   {
@@ -80,6 +81,28 @@ export const ROWS = [
     routes: guarded({}),
     vars: { LOG_REQUESTS: "all" },
     load: { ...send, mode: "cycle" },
+    expect: { status: 200, mark: "replayed" },
+  },
+  {
+    id: "replay-eager",
+    title: "noted replay, hot key",
+    factor: null,
+    floor: "replay-noted",
+    routes: guarded({ audit: "eager" }),
+    vars: { LEDGER_SINKS: '["d1"]' },
+    isPaidLater: true,
+    load: { ...send, mode: "cycle" },
+    expect: { status: 200, mark: "replayed" },
+  },
+  {
+    id: "replay-eager-keys",
+    title: "noted replay, 1,000 keys",
+    factor: null,
+    floor: "replay-noted",
+    routes: guarded({ audit: "eager" }),
+    vars: { LEDGER_SINKS: '["d1"]' },
+    isPaidLater: true,
+    load: { ...send, mode: "cycle", keys: 1_000 },
     expect: { status: 200, mark: "replayed" },
   },
   {

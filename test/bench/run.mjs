@@ -17,6 +17,8 @@
  *   memory makes the next new one dearer, and would do so to whichever side had been faster.
  * - Replay from the object: on a route with `audit = "durable"`, which turns the isolate's cache off. Such a
  *   replay also records itself; the floor's does not.
+ * - Noted replays: with `audit = "eager"` and the ledger in D1, each replay from the isolate's memory is told to its key's object after the
+ *   answer, and by that to the ledger. The floor notes it in the object and keeps no ledger. Here what is spent later counts.
  * - Every answer's status and Idempotency-Status is checked; one wrong answer fails the run.
  *
  * Rows of the ledger (`ledger/`) have no floor: each prints its own figures and their aim.

@@ -97,7 +97,7 @@ function bindGateway(routes, origin) {
 }
 
 function describeFloor(name) {
-  const hasObject = name.startsWith("object-") || name === "replay-object";
+  const hasObject = name.startsWith("object-") || ["replay-object", "replay-noted"].includes(name);
   return {
     name,
     scripts: [join(FLOORS, `${name}.js`)],

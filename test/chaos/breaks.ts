@@ -64,7 +64,8 @@ export async function breakOnce(scene: Scene, planned: PlannedBreak): Promise<vo
   for (const { key } of operations) recorder.note({ kind: "broken", key, point, hit });
   const broken =
     point === "appended" ? [caller.breakShards()] : operations.map((each) => caller.breakKey(each));
-  if ((await Promise.all(broken)).includes(false)) throw new Error(`there was nothing to break at ${point}`);
+  const isMissing = (await Promise.all(broken)).includes(false);
+  if (hit && isMissing) throw new Error(`there was nothing to break at ${point}`);
   standing?.release();
   origin.release("answer", keys);
   await Promise.all(calls);

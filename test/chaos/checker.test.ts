@@ -106,7 +106,7 @@ describe("the schedule of kills", () => {
   it("gives a kill that missed once more, behind all others, and no more of them than a tenth", () => {
     const plan = { kills: 20, mix: "short", executors: both, points: POINT_NAMES } as const;
     const schedule = makeSchedule(plan, seedRandom(1));
-    const queue = new KillQueue(schedule);
+    const queue = new KillQueue(schedule, 60_000);
     const taken: PlannedKill[] = [];
     for (let aimed = queue.take(); aimed !== null; aimed = queue.take()) {
       taken.push(aimed.planned);

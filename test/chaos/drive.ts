@@ -152,6 +152,11 @@ export const DRIVES: Readonly<Record<Point, Drive>> = {
   },
 };
 
+/** Whether those who stood at a place of the gated build when the driver came back still do, as far as their clients can tell. */
+export function standsStill(scene: Scene): boolean {
+  return DRIVES[scene.point] !== standAndWait || isUnanswered(scene);
+}
+
 function listKeys({ operations }: Scene): string[] {
   return operations.map(({ key }) => key);
 }

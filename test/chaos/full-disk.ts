@@ -14,7 +14,8 @@ import { type ChaosStage, mountStore, withStage } from "./stage.ts";
 const DISK_BYTES = 24 * 1024 * 1024;
 /** Keys of each executor and moment: before the disk is full, while it is. */
 const KEYS = 6;
-const PIECE = Buffer.alloc(4_096);
+/** Large ones first: an object that has left memory meanwhile can't be read from a full disk. */
+const PIECES = [1_024 * 1_024, 64 * 1_024, 4_096].map((bytes) => Buffer.alloc(bytes));
 
 /** `refused`: calls that were told that the store has no room or does not know. Null: no file system could be mounted. */
 export type FullDiskRun = { violations: Violation[]; keys: number; refused: number } | null;
@@ -65,14 +66,21 @@ function makeOperations(moment: string): Operation[] {
   );
 }
 
-/** Writes until there is no room for another page. */
+/** Writes until there is no room for another page, in a moment. */
 async function fill(path: string, store: string): Promise<void> {
   const file = await open(path, "w");
   try {
-    for (let free = 1; free > 0; free = (await statfs(store)).bavail) await file.write(PIECE);
+    for (const piece of PIECES) {
+      while ((await readFree(store)) >= piece.length) await file.write(piece);
+    }
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
   } finally {
     await file.close();
   }
+}
+
+async function readFree(store: string): Promise<number> {
+  const { bavail, bsize } = await statfs(store);
+  return bavail * bsize;
 }

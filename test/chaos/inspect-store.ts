@@ -10,6 +10,9 @@ import { listObjectFiles } from "../support/object-store.ts";
 import type { Violation } from "./checker.ts";
 import type { FactOf } from "./history.ts";
 
+/** A gateway that has just been started on it may be recovering it. */
+const BUSY_MS_MAX = 10_000;
+
 /** Files of objects that fail SQLite's own integrity check. */
 export async function findDamage(store: string): Promise<Violation[]> {
   const files = [
@@ -104,7 +107,7 @@ function versionOf(record: Uint8Array): number {
 }
 
 function withDatabase<Result>(file: string, use: (database: DatabaseSync) => Result): Result {
-  const database = new DatabaseSync(file, { readOnly: true });
+  const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS_MAX });
   try {
     return use(database);
   } finally {

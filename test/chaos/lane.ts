@@ -3,15 +3,14 @@
  * clients of the last kill try again with the same keys, and others look back at older ones; here and there an object breaks,
  * and the reconciliation runs.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { allowsBreak, breakOnce, type PlannedBreak } from "./breaks.ts";
-import { DRIVES, type Scene } from "./drive.ts";
+import { DRIVES, type Scene, standsStill } from "./drive.ts";
 import { type Build, SHARDS } from "./gateway.ts";
 import type { FactOf, Operation, Version } from "./history.ts";
 import { readLaterRecords } from "./inspect-store.ts";
 import type { LedgerWatch } from "./ledger-watch.ts";
 import { groupOf, POINTS, type Point } from "./points.ts";
-import { reconcileOnce } from "./reconciling.ts";
+import { beginRun, noteRuns, reconcileOnce } from "./reconciling.ts";
 import type { Aimed, KillQueue, PlannedKill } from "./schedule.ts";
 import type { ChaosStage } from "./stage.ts";
 
@@ -39,11 +38,6 @@ const RECONCILED_EVERY_MS = 8_000;
 /** Kills between two that fall on a run, in the first half of all: what has died holds its lease for half a minute. */
 const RUN_KILLED_EVERY = 50;
 const FIRST_RUN_KILLED = 10;
-/** How long a run may have been under way then. */
-const RUN_MS = 60;
-/** What has stood at its point for longer than this may be given up there. */
-const LINGER_MS_MAX = 2_000;
-
 /** A life of the process: the build, the kill it ends with, the break that comes before. */
 type Life = { build: Build; aimed: Aimed; broken: PlannedBreak | null };
 
@@ -136,16 +130,16 @@ export class Lane {
     // How long a race lasts depends on what else there is to do.
     if (isShort(point)) await goingOn;
     const scene: Scene = { point, operations, delayMs, origin, control, caller, recorder, calls: [] };
-    const driven = DRIVES[point](scene).then((isThere) => ({ isThere, at: performance.now() }));
-    const [{ isThere, at }] = await Promise.all([driven, goingOn]);
+    const [isThere] = await Promise.all([DRIVES[point](scene), goingOn]);
     const run = await this.#beginRun(life);
-    const hit = isThere && performance.now() - at < LINGER_MS_MAX;
+    const hit = isThere && standsStill(scene);
     recorder.note({ kind: "killed", kill, point, executor, crashRule, hit });
     await gateway.kill();
     origin.release(isLate ? "execute" : "drop");
     control.release();
     await Promise.all([...scene.calls, run.over]);
     this.#kills += 1;
+    if (run.isBegun && noteRuns(this.#stage)?.ended === null) this.#runKilledAt = this.#kills;
     if (!hit) this.#options.queue.again(planned);
     this.#options.onKill(kill, planned, hit);
     return { kill, operations, checking: this.#check(kill) };
@@ -188,14 +182,12 @@ export class Lane {
     return [...disturbing, reconcileOnce(this.#stage)];
   }
 
-  /** Now and then the kill falls on a run of the reconciliation. Resolves to what is over when the process is. */
-  async #beginRun({ build, aimed }: Life): Promise<{ over: Promise<unknown> }> {
+  /** Now and then the kill falls on a run of the reconciliation. Resolves when one has begun, to what is over when the process is. */
+  async #beginRun({ build, aimed }: Life): Promise<{ isBegun: boolean; over: Promise<unknown> }> {
     const isDue = this.#kills >= this.#runKilledAt + RUN_KILLED_EVERY && aimed.progress < 0.5;
-    if (!isDue || build === "product" || isShort(aimed.planned.point)) return { over: Promise.resolve() };
-    this.#runKilledAt = this.#kills;
-    const over = this.#stage.caller.reconcile().catch(() => {});
-    await sleep(this.#options.random() * RUN_MS);
-    return { over };
+    const canBegin = build !== "product" && !isShort(aimed.planned.point);
+    if (!isDue || !canBegin) return { isBegun: false, over: Promise.resolve() };
+    return { isBegun: true, over: (await beginRun(this.#stage)).over };
   }
 
   async #noteLedger({ checking }: Past): Promise<void> {

@@ -1,32 +1,16 @@
-/** The gateway as a later version might be: its records have the next version number, and it reads those of this version too. */
+/** The gateway as a later build might be: the one that the simulation runs, whose records have the next version, and which reads those of this one. */
 import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { NEXT_BUILD } from "../simulation/next-build.mjs";
 
 const PROJECT = resolve(import.meta.dirname, "../..");
 const SHELF = join(PROJECT, ".wrangler", "later");
 /** All that a build with the gated Worker before it reads. */
 const PARTS = ["wrangler.toml", "package.json", "tsconfig.json", "src", "test/chaos/gated"];
 
-type Change = { file: string; from: string; to: string };
-
-const CHANGES: readonly Change[] = [
-  {
-    file: "src/core/record.ts",
-    from: "export const RECORD_VERSION = 1;",
-    to: "export const RECORD_VERSION = 2;",
-  },
-  {
-    file: "src/key/storage/codec.ts",
-    from: "value.v === RECORD_VERSION &&",
-    to: "(value.v === RECORD_VERSION || value.v === 1) &&",
-  },
-  {
-    file: "src/key/storage/codec.ts",
-    from: 'is not written");\n  return record;',
-    to: 'is not written");\n  return { ...record, v: RECORD_VERSION };',
-  },
-];
+/** All but the size of bundles: those of a build that is taken back would begin inside one another. */
+const CHANGES = NEXT_BUILD.changes.filter(({ file }) => !file.startsWith("src/ledger/"));
 
 /** Copies the project with its changes made; gives the folder, one for the same sources. A text that is not there exactly once is an error. */
 export async function makeLaterProject(): Promise<string> {
@@ -37,7 +21,10 @@ export async function makeLaterProject(): Promise<string> {
     const path = join(staged, file);
     const text = await readFile(path, "utf8");
     if (text.split(from).length !== 2) throw new Error(`not exactly once in ${file}: ${from}`);
-    await writeFile(path, text.replace(from, to));
+    await writeFile(
+      path,
+      text.replace(from, () => to),
+    );
   }
   const folder = join(SHELF, await digestFolder(staged));
   try {
@@ -69,7 +56,9 @@ const KEEP_MS = 3_600_000;
 async function dropOld(current: string): Promise<void> {
   for (const name of await readdir(SHELF)) {
     const path = join(SHELF, name);
-    const isOld = Date.now() - (await stat(path)).mtimeMs > KEEP_MS;
+    // Somebody else's may be gone by now.
+    const found = await stat(path).catch(() => null);
+    const isOld = found !== null && Date.now() - found.mtimeMs > KEEP_MS;
     if (path !== current && isOld) await rm(path, { recursive: true, force: true });
   }
 }

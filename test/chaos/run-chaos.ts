@@ -29,7 +29,7 @@ export type ChaosOptions = Plan & {
   seed: number;
   /** Gateways that are killed at the same time; between two kills one mostly waits for the disk. */
   lanes: number;
-  /** No kill begins later than this after the start. */
+  /** No kill begins later than this after the first. */
   msMax: number;
   /** Times that a gateway is stopped for longer than a lease and a window, after its kills. */
   pauses: number;
@@ -69,9 +69,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosRun> {
   const beganAt = performance.now();
   const { kills, seed, lanes } = options;
   const random = seedRandom(seed);
-  const queue = new KillQueue(makeSchedule(options, random));
-  const limit = AbortSignal.any([options.stop, AbortSignal.timeout(options.msMax)]);
-  limit.addEventListener("abort", () => queue.stop());
+  const queue = new KillQueue(makeSchedule(options, random), options.msMax);
+  options.stop.addEventListener("abort", () => queue.stop());
   let breaks = 0;
   const nextBreak = (): PlannedBreak => {
     breaks += 1;

@@ -33,16 +33,23 @@ export type Aimed = { kill: number; planned: PlannedKill; progress: number };
 export class KillQueue {
   readonly #waiting: PlannedKill[];
   readonly #count: number;
+  readonly #msMax: number;
   #repeatsLeft: number;
   #taken = 0;
+  #endsAt: number | null = null;
 
-  constructor(schedule: readonly PlannedKill[]) {
+  /** `msMax`: none is given out later than this after the first. */
+  constructor(schedule: readonly PlannedKill[], msMax: number) {
+    this.#msMax = msMax;
     this.#waiting = [...schedule];
     this.#count = schedule.length;
     this.#repeatsLeft = Math.ceil(schedule.length / 10);
   }
 
   take(): Aimed | null {
+    const now = performance.now();
+    this.#endsAt ??= now + this.#msMax;
+    if (now > this.#endsAt) this.stop();
     const planned = this.#waiting.shift();
     if (planned === undefined) return null;
     const progress = Math.min(this.#taken / this.#count, 1);

@@ -1,5 +1,5 @@
 /** Places and events in words: all that callers, operators, the ledger and the rules can tell apart, and nothing of how a search names them. */
-import { isPurgeable, type KeyRecord, purgeAt, undelivered } from "../../src/core/record.ts";
+import { isPurgeable, type KeyRecord, purgeAt, timeOf, undelivered } from "../../src/core/record.ts";
 import type { Row } from "../model/history.ts";
 import { type Case, currentOf, isOut, type Place } from "./place.ts";
 
@@ -56,12 +56,11 @@ function describeEvent(event: Row["event"], before: KeyRecord, now: number): str
 
 function describeRecord(record: KeyRecord, now: number): string {
   if (record.state === "absent") return "absent";
-  const ahead = Math.max(0, record.t - now);
-  const t = now + ahead;
+  const t = timeOf(record, now);
   const last = record.outbox.at(-1)?.entries.at(-1);
   const canWait = record.outbox.every(({ entries }) => entries.every(({ type }) => type === "observed"));
   const words = [
-    ahead > 0 ? "ahead" : "",
+    t > now ? `${t - now} ahead` : "",
     undelivered(record) === 0 ? "" : canWait ? "to be told some day" : "to be told",
     record.outbox.length > 1 ? "of earlier lives, too" : "",
     last?.type === "late" || last?.type === "contradiction"

@@ -33,7 +33,7 @@ export class Healer {
   #heal(from: Key, world: Outside, last: number): void {
     const { step, about } = this.#search;
     let [key, outside] = [from, world];
-    let alarm: number | null = from.record.state === "absent" ? null : alarmOf(from.record);
+    let alarm: number | null = from.record.state === "absent" ? null : alarmOf(from.record, from.now);
     const send = (event: Event): void => {
       const made = happen(step, key, event);
       outside = follow(outside, made.facts, about);

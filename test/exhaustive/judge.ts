@@ -1,7 +1,7 @@
 /** One event on a key: the real machine beside the reference model, and every invariant that this event can break. */
 import type { Entry } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
-import type { KeyRecord } from "../../src/core/record.ts";
+import { type KeyRecord, timeOf } from "../../src/core/record.ts";
 import { type Row, type Step, splitByLife } from "../model/history.ts";
 import { INVARIANTS, isKnownCommitted } from "../model/invariants.ts";
 import { predict } from "../model/reference.ts";
@@ -19,6 +19,8 @@ export type Facts = {
   replayed: number;
   /** It is taken to have no effect. */
   freed: number;
+  /** A lease was granted, made longer or said to run, or a doubt began, by the clock as it is. */
+  isMeasured: boolean;
   /** The object that runs it has restarted. */
   orphaned: number;
   /** What they said stands in an entry. */
@@ -120,13 +122,20 @@ function factsOf(row: Row, earlier: readonly Granted[], attempts: readonly Grant
     entries.some((entry) => saidIn(entry) !== null && saidIn(entry) === attempts[place]?.effect);
   return {
     granted: isGrant ? answer.grant.leaseMs : null,
-    renewed: isRenewed ? after.leaseUntil - Math.max(row.now, after.t) : null,
+    renewed: isRenewed ? after.leaseUntil - timeOf(after, row.now) : null,
     replayed: isReplay ? attempts.findIndex(({ effect }) => effect === answer.settled.effect) : -1,
     freed: isFreed ? placeOf(attempts, after) : -1,
+    isMeasured: isRenewed || isMeasured(before, after),
     orphaned: event.do === "orphan" && runsHere ? placeOf(attempts, before) : -1,
     told: entries.length === 0 ? [] : [...attempts.keys()].filter(tells),
     unheard: unheardIn(row, attempts, tells),
   };
+}
+
+function isMeasured(before: KeyRecord, after: KeyRecord): boolean {
+  if (after.state === "unknown") return before.state === "in-flight" && after.reason !== "lease-over";
+  if (after.state !== "in-flight") return false;
+  return before.state !== "in-flight" || before.leaseUntil !== after.leaseUntil || before.n !== after.n;
 }
 
 /** A refused answer has to be told, once at least, as long as the record has not come to its end. */

@@ -2,7 +2,7 @@
 import type { Seen } from "../../src/core/audit/observe.ts";
 import type { Grounds } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
-import type { Outcome, Token } from "../../src/core/record.ts";
+import { type Outcome, type Token, timeOf } from "../../src/core/record.ts";
 import { makeAnswer } from "../model/world.ts";
 import { type Case, type Doing, type Granted, isOut, type Key, UNIT } from "./place.ts";
 
@@ -124,9 +124,10 @@ function listWordsOfOrigins({ probe }: Case): readonly Kind[] {
  */
 function ageOf({ happenedAgo }: Doing, { record, now }: Key): number {
   if (happenedAgo !== null) return happenedAgo + 1;
-  if (record.state !== "unknown" && record.state !== "in-flight") return 0;
-  const since = record.state === "unknown" ? record.since : record.leaseUntil;
-  return Math.max(0, Math.max(record.t, now) - (since + UNIT.delay - 1));
+  const t = timeOf(record, now);
+  const ended = record.state === "in-flight" && record.ahead === 0 ? record.leaseUntil : t;
+  const since = record.state === "unknown" ? record.since : ended;
+  return Math.max(0, t - (since + UNIT.delay - 1));
 }
 
 /** Operator x says anything, operator y the truth, once it is known. Two have to agree. */

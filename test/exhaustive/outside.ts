@@ -1,16 +1,17 @@
 /** What goes on outside of the key: what an event there means for the attempts, and what executors and the origin do by themselves. */
 import { Violation } from "../model/world.ts";
 import type { Facts } from "./judge.ts";
-import { type Case, type Doing, FRESH, type Granted, isOut, type Outside, UNIT } from "./place.ts";
+import { BACK, type Case, type Doing, FRESH, type Granted, isOut, type Outside, UNIT } from "./place.ts";
 
 /** I12 and half of I11. Throws a `Violation` where the key and the world have parted. */
 export function follow(outside: Outside, facts: Facts, about: Case): Outside {
-  const { granted, renewed, replayed, freed, orphaned, told, unheard } = facts;
+  const { granted, renewed, replayed, freed, isMeasured, orphaned, told, unheard } = facts;
   if (replayed >= 0 && outside.doings[replayed]?.fate !== "happened")
     throw new Violation("I11", `attempt ${replayed + 1} has not happened and is replayed`);
   if (unheard >= 0 && outside.doings[unheard]?.isTold === false)
     throw new Violation("told", `nobody hears of attempt ${unheard + 1}`);
   let next = outside;
+  if (isMeasured && outside.clock === "to be set right") next = { ...next, clock: "behind" };
   for (const place of told) next = change(next, place, { isTold: true });
   if (granted !== null) next = { ...next, doings: [...next.doings, { ...FRESH, leaseLeft: granted }] };
   // Its executor may hear of the longer lease.
@@ -68,12 +69,24 @@ export function change(outside: Outside, place: number, what: Partial<Doing>): O
 }
 
 /** True time goes on. */
-export function pass({ doings, behind }: Outside, ms: number): Outside {
+export function pass({ doings, clock }: Outside, ms: number): Outside {
   const later = doings.map((doing) => ({
     ...doing,
     leaseLeft: Math.max(0, doing.leaseLeft - ms),
     arrivesLeft: Math.max(0, doing.arrivesLeft - ms),
     happenedAgo: doing.happenedAgo === null ? null : doing.happenedAgo + ms,
   }));
-  return { doings: later, behind };
+  return { doings: later, clock };
+}
+
+/** How the object's clock may be moved, and by how much. */
+export function listSteps(
+  { clock }: Outside,
+  far: keyof typeof BACK,
+): { name: string; by: number; to: Outside["clock"] }[] {
+  const to = far === "far back" ? "to be set right" : "behind";
+  if (clock === "right") return [{ name: "the object's clock steps back", by: -BACK[far], to }];
+  return clock === "to be set right"
+    ? [{ name: "the object's clock is set right", by: BACK[far], to: "right" }]
+    : [];
 }

@@ -43,17 +43,22 @@ export type Doing = {
   isTold: boolean;
 };
 
-/** `behind`: the object's clock has been set back once. */
-export type Outside = { doings: readonly Doing[]; behind: 0 | 1 };
+/**
+ * `clock`: the object's may step back, has done so, or may be set right, too, since nothing was measured by it. A clock that is set right later
+ * leaps, and a belief in what time proves does not outlast a leap, wherever the machine stands.
+ */
+export type Outside = { doings: readonly Doing[]; clock: "right" | "behind" | "to be set right" };
 
 export type Place = { key: Key; outside: Outside };
 
 /** Durations in steps of the clock: each short enough to be over within the search, and no two rules end at the same step by chance. */
-export const UNIT = { lease: 2, execution: 3, delay: 2, window: 2, quarantine: 2, back: 1 } as const;
+export const UNIT = { lease: 2, execution: 3, delay: 2, window: 2, quarantine: 2 } as const;
+/** How far an object's clock may step back. */
+export const BACK = { "a little back": 1, "far back": 4 } as const;
 
 export const BEGINNING: Place = {
   key: { record: ABSENT, reference: NOTHING, told: [], given: null, attempts: [], now: 1_000_000_000_000 },
-  outside: { doings: [], behind: 0 },
+  outside: { doings: [], clock: "right" },
 };
 
 export const FRESH: Omit<Doing, "leaseLeft"> = {

@@ -10,7 +10,7 @@ import {
   readPointer,
   readTemplate,
 } from "../../src/config/words.ts";
-import { readPointer as readTokens } from "../../src/core/fingerprint/pointer.ts";
+import { readPointerTokens } from "../../src/core/fingerprint/pointer.ts";
 import { hold, mutated, textOf } from "./runs.ts";
 
 const amount = textOf(
@@ -47,7 +47,7 @@ describe("a pointer", () => {
   it("is one for the settings exactly where it is one for bodies and points inside", () => {
     hold(
       fc.property(textOf(["/", "~", "~0", "~1", "a", "é", "\n", "0"], 6), (text) => {
-        expect(readPointer(text) !== null).toBe(text !== "" && readTokens(text) !== null);
+        expect(readPointer(text) !== null).toBe(text !== "" && readPointerTokens(text) !== null);
       }),
     );
   });

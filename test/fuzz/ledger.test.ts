@@ -249,6 +249,13 @@ describe("a stored record", () => {
     }
   });
 
+  it("that is in flight since before leases had a time of their own is read as of the clock", () => {
+    const [running] = records;
+    const { ahead, ...older } = structuredClone(running as Extract<KeyRecord, { state: "in-flight" }>);
+    expect(ahead).toBe(0);
+    expect(decodeRecord(older)).toEqual({ kind: "record", record: running });
+  });
+
   it("with anything in the place of a member is unreadable, or steps as any other does", () => {
     const place = fc
       .constantFrom(...records)

@@ -5,7 +5,7 @@
 import type { Entry } from "../../src/core/entry.ts";
 import type { KeyRecord, Token } from "../../src/core/record.ts";
 import { type History, type Row, splitByLife } from "./history.ts";
-import { endOf } from "./reference.ts";
+import { ageLife, endOf } from "./reference.ts";
 import { describeAnswer } from "./words.ts";
 
 /** What is broken, in words, or null. */
@@ -68,7 +68,8 @@ function staleTokensChangeNothing({ rows }: History): string | null {
     const token = tokenIn(row);
     const life = row.expected.life;
     if (token === null || (life !== null && life.inc === token.inc && life.grant.n === token.n)) continue;
-    const isLapsed = life !== null && life.grant.until <= Math.max(life.t, row.now);
+    const aged = life === null ? null : ageLife(life, row.now);
+    const isLapsed = aged !== null && aged.grant.until <= aged.t;
     const [was, is] = [rightsOf(row.before, isLapsed), rightsOf(row.after, isLapsed)];
     if (was !== is) return `${row.event.do} with an old token made ${was} into ${is}`;
   }

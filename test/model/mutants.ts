@@ -81,6 +81,11 @@ const running: readonly Mutant[] = [
     },
   },
   {
+    name: "a lease waits for a clock that has gone back",
+    seenBy: [],
+    make: storing((after) => (after.state === "in-flight" ? { ...after, ahead: 0 } : after)),
+  },
+  {
     name: "a late settle is refused in unknown",
     seenBy: [],
     make: (step) => (before, event, now) =>

@@ -13,8 +13,8 @@ const HAPPENED: Fates = new Set(["happened"] as const);
 const NOT: Fates = new Set(["not"] as const);
 
 type Word = { by: readonly string[]; says: string };
-/** The lease ends at `until`, and no renewal of it goes past `limit`. */
-type Grant = { n: number; effect: string; nonce: string; until: number; limit: number };
+/** The lease ends at `until`, and no renewal of it goes past `limit`. While it runs, its key's time is the clock and `ahead`. */
+type Grant = { n: number; effect: string; nonce: string; until: number; limit: number; ahead: number };
 type Fixed = { window: number; inc: string; fp: string; terms: Terms };
 /** `said` is the stored answer where the effect happened, `closedAt` when its fate became known. */
 export type Life = Fixed & {
@@ -51,10 +51,22 @@ export function endOf(life: Life): number | null {
   return isOpen(life) ? null : life.closedAt + life.terms.windowMs + life.terms.quarantineMs;
 }
 
-function dispatch(fixed: Fixed, n: number, e: Begin, t: number): Life {
+/** The life as its object's clock finds it: its time never falls, and a lease lasts no longer because the clock goes back. */
+export function ageLife(life: Life, now: number): Life {
+  const isRunning = isOpen(life) && isLeased(life);
+  if (!isRunning) return { ...life, t: Math.max(life.t, now) };
+  const isLeftBehind = now + life.grant.ahead < life.t - life.terms.leaseMs;
+  const grant = isLeftBehind ? { ...life.grant, ahead: life.t - now } : life.grant;
+  const t = Math.max(life.t, now + grant.ahead);
+  // Nobody knows when it ended by a clock that was moved: not before somebody sees that it has.
+  const until = t >= grant.until && grant.ahead > 0 ? t : grant.until;
+  return { ...life, t, grant: { ...grant, until } };
+}
+
+function dispatch(fixed: Fixed, n: number, e: Begin, t: number, now: number): Life {
   const limit = t + fixed.terms.executionMsMax;
   const until = Math.min(t + fixed.terms.leaseMs, limit);
-  const grant = { n, effect: e.fresh.effect, nonce: e.nonce, until, limit };
+  const grant = { n, effect: e.fresh.effect, nonce: e.nonce, until, limit, ahead: t - now };
   const terms = { ...fixed.terms, executor: e.fresh.terms.executor };
   return { ...fixed, terms, t, grant, fates: EITHER, said: "", closedAt: 0, word: { by: [], says: "" } };
 }
@@ -63,11 +75,11 @@ function describeGrant({ inc, grant, t }: Life): string {
   return `run ${inc} ${grant.n} ${grant.effect} ${grant.until - t} ${grant.limit - t}`;
 }
 
-function begin(life: Life, e: Begin): Made {
+function begin(life: Life, e: Begin, now: number): Made {
   if (e.fp !== life.fp) return [life, "mismatch"];
   const isRetried = life.terms.onCrash === "retry" && !isLeased(life);
   if (isOpen(life) ? isRetried : life.fates.has("not")) {
-    const next = dispatch(life, life.grant.n + 1, e, life.t);
+    const next = dispatch(life, life.grant.n + 1, e, life.t, now);
     return [next, describeGrant(next)];
   }
   const isRepeated = isOpen(life) && isLeased(life) && e.nonce === life.grant.nonce;
@@ -131,18 +143,18 @@ export function predict(
   now: number,
   isDelivered: boolean,
 ): Prediction {
-  const t = Math.max(life?.t ?? 0, now);
-  const end = life === null ? t : endOf(life);
-  const isOver = end !== null && end <= t;
-  if (e.do === "begin" && (life === null || isOver)) {
+  const aged = life === null ? null : ageLife(life, now);
+  const end = aged === null ? null : endOf(aged);
+  const isOver = aged !== null && end !== null && end <= aged.t;
+  if (e.do === "begin" && (aged === null || isOver)) {
     const { inc, terms } = e.fresh;
-    const born = dispatch({ window: windows + 1, inc, fp: e.fp, terms }, 1, e, now);
+    const born = dispatch({ window: windows + 1, inc, fp: e.fp, terms }, 1, e, now, now);
     return { next: { windows: windows + 1, life: born }, answers: [describeGrant(born)] };
   }
   const absent: Reference = { windows, life: null };
-  if (life === null)
+  if (aged === null)
     return { next: absent, answers: ["token" in e ? "fenced" : e.do === "resolve" ? "stale" : "done"] };
   if (e.do === "tick" && isOver && isDelivered) return { next: absent, answers: ["done"] };
-  const [next, ...answers] = e.do === "begin" ? begin({ ...life, t }, e) : change({ ...life, t }, e);
+  const [next, ...answers] = e.do === "begin" ? begin(aged, e, now) : change(aged, e);
   return { next: { windows, life: next }, answers };
 }

@@ -1,6 +1,6 @@
 /**
- * How the product's code gets into a simulation: as it is, with a stand-in for the runtime's own module. A mutant is the same code
- * with one text replaced by another as it is read; the whole product is then loaded a second time, under the mutant's name.
+ * How the product's code gets into a simulation: as it is, with a stand-in for the runtime's own module. A mutant, or a later build, is the
+ * same code with some texts replaced by others as they are read; the whole product is then loaded once more, under that name.
  */
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";

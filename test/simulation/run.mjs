@@ -20,7 +20,7 @@ const USAGE = `npm run simulate -- [options]
   --mutant NAME   runs a mutant instead of the product
   --mutants       looks for the death of every mutant, in up to --histories each (20000)
   --only A,B      only these mutants
-  --write         writes the table of mutants into test/README.md`;
+  --write         writes what became of them into the table in test/README.md`;
 
 const OPTIONS = {
   histories: { type: "string" },
@@ -129,7 +129,7 @@ async function hunt(options) {
     portions.map((portion) => {
       const names = portion.map(({ name }) => name);
       return runTask(
-        { job: "mutants", names, kept: KEPT, from: options.seed, most: options.histories },
+        { job: "mutants", names, kept: [], from: options.seed, most: options.histories },
         ({ name, death }) => {
           deaths.set(name, death);
           const how =
@@ -141,7 +141,7 @@ async function hunt(options) {
       );
     }),
   );
-  if (options.write) writeTable(wanted, deaths, options);
+  if (options.write) writeTable(deaths, options);
   const living = wanted.filter(({ name }) => deaths.get(name) === null);
   process.stdout.write(`\n${wanted.length - living.length} of ${wanted.length} mutants dead\n`);
   return living.length === 0;

@@ -1,11 +1,11 @@
 /** What of the simulation belongs to every test run: how many histories, and which mutants, each within so many. */
 
-export const SHORT = { seed: 1, histories: 20_000 };
+export const SHORT = { seed: 1, histories: 50_000 };
 
 /** One for each invariant that a mutant can break, of those that die soon. */
 export const SHORT_MUTANTS = {
   seed: 1,
-  most: 500,
+  most: 1_000,
   names: [
     "an unknown outcome runs again",
     "a lapsed lease frees the key",
@@ -33,5 +33,11 @@ export const SHORT_MUTANTS = {
     "a checkpoint is shown before what it covers",
     "a log line holds the client's key",
     "one operator is enough",
+    "a repeated call runs beside its twin",
+    "another request is told that its twin still runs",
+    "the origin's host is taken from a field of the request",
+    "a new key is counted after it was granted",
+    "bodies are deleted without a word",
+    "lines that are published are kept all the same",
   ],
 };

@@ -6,7 +6,8 @@ import { describe, expect, it } from "vitest";
 import { SHORT, SHORT_MUTANTS } from "./short.mjs";
 
 const RUN = join(import.meta.dirname, "run.mjs");
-const TIMEOUT_MS = 540_000;
+/** Two quiet cores take about two minutes; three times as slow a machine, with other tests beside this one, comes to its end too. */
+const TIMEOUT_MS = 900_000;
 
 type Ran = { code: number | null; text: string };
 
@@ -62,7 +63,7 @@ describe("the simulation", () => {
   });
 
   it("makes a failing run small, and what is left still fails the same way", async () => {
-    const mutant = ["--mutant", "an unknown outcome runs again", "--histories", "1", "--seed", "202393"];
+    const mutant = ["--mutant", "an unknown outcome runs again", "--histories", "1", "--seed", "9"];
     const small = await simulate(...mutant, "--shrink");
     const without = /--without "([^"]*)"/.exec(small.text)?.[1] ?? "";
     const clients = /--clients (\d)/.exec(small.text)?.[1] ?? "";

@@ -33,16 +33,17 @@ describe("an observation", () => {
   });
 
   it.each(LIVING)("of [%s] arms no alarm", (state) => {
-    expect(alarmOf(crowd(state))).toBe(alarmOf(live(state)));
+    const { t } = live(state);
+    expect(alarmOf(crowd(state), t)).toBe(alarmOf(live(state), t));
   });
 
   it("is sent again after a while, if it was not taken", () => {
     const record = live("settled, in window");
     const empty = apply(record, "acknowledge all", record.t).record;
-    expect(redeliveryOf(empty)).toBeNull();
+    expect(redeliveryOf(empty, record.t)).toBeNull();
     const told = observe(empty, ["replayed"], record.t + 7).record;
-    expect(redeliveryOf(told)).toBe(record.t + 7 + FLUSH_AFTER_MS);
-    expect(alarmOf(told)).toBe(alarmOf(empty));
+    expect(redeliveryOf(told, record.t + 7)).toBe(record.t + 7 + FLUSH_AFTER_MS);
+    expect(alarmOf(told, record.t)).toBe(alarmOf(empty, record.t));
   });
 
   it.each(LIVING)("that is one too many of [%s] is refused and leaves the record as it is", (state) => {

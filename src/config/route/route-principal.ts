@@ -4,14 +4,12 @@ import * as v from "valibot";
 import type { JwtKeys, PrincipalRule } from "../../core/policy.ts";
 import * as bounds from "../bounds.ts";
 import { SECRETS, SETTINGS } from "../settings.ts";
-import { entry, isTable, list, maybe, type Reader, read, table } from "../shape.ts";
+import { entry, isTable, list, maybe, type Reader, read, table, type Variables } from "../shape.ts";
 import { readCookieName, readFreeHeaderName, readSecureUrl, readVisible } from "../words.ts";
 import { ROUTE_SETTINGS as SET } from "./route-settings.ts";
 
-type Env = Readonly<Record<string, unknown>>;
-
 /** `env` is asked for the text behind `secret` and for nothing else. */
-export function readPrincipal(env: Env): Reader<PrincipalRule> {
+export function readPrincipal(env: Variables): Reader<PrincipalRule> {
   return (allowed) => {
     const options = [
       members("credential", {
@@ -35,7 +33,7 @@ function members<From extends string, Entries extends v.ObjectEntries>(from: Fro
   return table({ from: v.literal(from), ...entries }, SET.principal.allowed, `a principal from "${from}"`);
 }
 
-function readJwt(env: Env) {
+function readJwt(env: Variables) {
   const visible = read((given) => readVisible(given, bounds.TEXT_LENGTH));
   const claim = read((given) => readVisible(given, bounds.NAME_LENGTH));
   return v.pipe(
@@ -68,7 +66,7 @@ function readJwt(env: Env) {
 }
 
 /** A variable of the gateway's own has another purpose, and `ORIGIN_URL` for one is no secret. */
-function readNamedSecret(given: unknown, env: Env): string | null {
+function readNamedSecret(given: unknown, env: Variables): string | null {
   if (typeof given !== "string" || given in SETTINGS || given in SECRETS) return null;
   const secret = env[given];
   return typeof secret === "string" && secret.length >= bounds.JWT_SECRET_LENGTH_MIN ? secret : null;

@@ -16,7 +16,7 @@ import {
 
 export const METHODS = ["POST", "PUT", "PATCH", "DELETE"] as const;
 export const KEY_RULES = ["required", "optional", "off"] as const;
-export const PRINCIPAL_SOURCES = ["credential", "header", "cookie", "jwt", "mtls", "none"] as const;
+const PRINCIPAL_SOURCES = ["credential", "header", "cookie", "jwt", "mtls", "none"] as const;
 export const ANONYMOUS_RULES = ["refuse", "share"] as const;
 export const BODY_RULES = ["raw", "json"] as const;
 export const EXECUTORS = ["object", "worker"] as const;

@@ -4,12 +4,10 @@ import * as v from "valibot";
 import type { FingerprintRule, PrincipalRule, ProbeRule, RoutePolicy } from "../../core/policy.ts";
 import * as bounds from "../bounds.ts";
 import * as shape from "../shape.ts";
-import { entry, isWhole, list, maybe, oneOf, type Reader, read, table } from "../shape.ts";
+import { entry, isWhole, list, maybe, oneOf, type Reader, read, table, type Variables } from "../shape.ts";
 import * as words from "../words.ts";
 import { readPrincipal } from "./route-principal.ts";
 import * as route from "./route-settings.ts";
-
-type Env = Readonly<Record<string, unknown>>;
 
 const SET = route.ROUTE_SETTINGS;
 
@@ -20,7 +18,7 @@ const SET = route.ROUTE_SETTINGS;
 const SLUG_LENGTH = 40;
 
 /** Reads one route; `env` holds the secrets that a principal may name. */
-export function readRoute(env: Env): Reader<RoutePolicy> {
+export function readRoute(env: Variables): Reader<RoutePolicy> {
   return (allowed) =>
     v.pipe(
       v.unknown(),
@@ -89,7 +87,7 @@ const identity = {
 
 const pointers = list(read(words.readPointer), bounds.POINTERS);
 
-function keyEntries(env: Env) {
+function keyEntries(env: Variables) {
   return {
     key: entry(SET.key, oneOf(route.KEY_RULES)),
     key_header: entry(SET.key_header, read(words.readKeyHeaderName)),
@@ -185,7 +183,7 @@ const actionEntries = {
   profile: entry(SET.profile, oneOf(route.PROFILES)),
 };
 
-function routeTable(env: Env, allowed: string) {
+function routeTable(env: Variables, allowed: string) {
   return table({ ...identity, ...keyEntries(env), ...limitEntries, ...actionEntries }, allowed, "a route");
 }
 

@@ -34,7 +34,7 @@ export type KnownEffects = {
   effects: readonly KnownEffect[];
 };
 
-export type Attempt = { n: number; effect: string };
+export type ReportingAttempt = { n: number; effect: string };
 
 /** One entry to be told to the ledger. */
 export type Noted = { told: Told; isContradiction: boolean };
@@ -44,10 +44,10 @@ export type Judged =
   /** `index`: of the entry that is wrong, from 0. */
   | { kind: "refused"; index: number; field: ReportField };
 
-type Verdict = "new" | "repeat" | "contradiction" | ReportField;
+type WordVerdict = "new" | "repeat" | "contradiction" | ReportField;
 
 /** Needs an attempt of that life. */
-export function judgeReport(known: KnownEffects, attempt: Attempt, report: readonly Word[]): Judged {
+export function judgeReport(known: KnownEffects, attempt: ReportingAttempt, report: readonly Word[]): Judged {
   const effects = new Map(known.effects.map((effect) => [effect.id, effect]));
   const own = known.attempts.find(({ n }) => n === attempt.n) ?? { ...attempt, count: 0 };
   const total = known.attempts.reduce((sum, { count }) => sum + count, 0);
@@ -74,7 +74,7 @@ export function judgeReport(known: KnownEffects, attempt: Attempt, report: reado
   };
 }
 
-function judgeWord(earlier: KnownEffect | undefined, told: Told, word: string): Verdict {
+function judgeWord(earlier: KnownEffect | undefined, told: Told, word: string): WordVerdict {
   if (earlier === undefined) return told.phase === "intent" ? "new" : "phase";
   if (earlier.words.includes(word)) return "repeat";
   if (earlier.capability !== told.capability) return "contradiction";

@@ -7,10 +7,10 @@ import { type ReadEntry, type ReportField, readEntry, refuseTwice, type Told } f
 /** `index`: of the entry that is wrong, from 0. */
 export type BadEntry = { index: number; field: ReportField };
 
-export type Report = { kind: "report"; entries: readonly Told[] } | ({ kind: "refused" } & BadEntry);
+export type ReportReading = { kind: "report"; entries: readonly Told[] } | ({ kind: "refused" } & BadEntry);
 
 /** A text that is one JSON value is one entry; any other is read line by line, without the lines that are blank. At least one, and all of them or none. */
-export function readReport(bytes: Uint8Array): Report {
+export function readReport(bytes: Uint8Array): ReportReading {
   const text = decodeUtf8(bytes) ?? "";
   const whole = readStrictJson(text);
   const lines = whole.kind === "illegible" ? text.split("\n").filter((line) => line.trim() !== "") : [];

@@ -7,7 +7,7 @@ export type PointerTree = { here: boolean; below: Map<string, PointerTree> };
  * The reference tokens of a pointer, `~1` and `~0` decoded; none for `""`, the whole document. Null when it
  * is not a pointer: no slash at the start, or `~` with neither 0 nor 1 (RFC 6901 section 3).
  */
-export function readPointer(text: string): readonly string[] | null {
+export function readPointerTokens(text: string): readonly string[] | null {
   if (text === "") return [];
   if (!text.startsWith("/") || /~(?![01])/.test(text)) return null;
   return text
@@ -22,7 +22,7 @@ export function readPointer(text: string): readonly string[] | null {
 export function buildPointerTree(pointers: readonly string[]): PointerTree | null {
   const root: PointerTree = { here: false, below: new Map() };
   for (const pointer of pointers) {
-    const tokens = readPointer(pointer);
+    const tokens = readPointerTokens(pointer);
     if (tokens !== null) addPointer(root, tokens);
   }
   return root.here || root.below.size > 0 ? root : null;

@@ -8,7 +8,7 @@ export type OriginPairs =
   | { kind: "pairs"; pairs: Pairs }
   | { kind: "refused"; reason: "nominated" | "control-character" | "transfer-coding"; field: string };
 
-export const ORIGINAL_REQUEST_ID = "Idempotency-Original-Request-Id";
+const ORIGINAL_REQUEST_ID = "Idempotency-Original-Request-Id";
 
 /** RFC 9110 section 7.6.1, and the `HTTP2-Settings` of RFC 7540 section 3.2.1. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([

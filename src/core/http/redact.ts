@@ -1,7 +1,7 @@
 /** The stored copy of an answer, less what its route leaves out. */
 import { writeCanonicalJson } from "../fingerprint/json.ts";
 import { readMediaType } from "../fingerprint/media-type.ts";
-import { readPointer } from "../fingerprint/pointer.ts";
+import { readPointerTokens } from "../fingerprint/pointer.ts";
 import { fieldValue, isContentDigest, type Pairs } from "./headers.ts";
 
 export type Redacted =
@@ -36,7 +36,7 @@ function mayBeJson(headers: Pairs): boolean {
 function mayHold(body: Uint8Array, pointers: readonly string[]): boolean {
   const text = new TextDecoder().decode(body);
   return pointers.some((pointer) => {
-    const member = readPointer(pointer)?.at(-1);
+    const member = readPointerTokens(pointer)?.at(-1);
     return member === undefined || text.includes(JSON.stringify(member));
   });
 }

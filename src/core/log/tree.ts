@@ -21,7 +21,7 @@ export const EMPTY_FRONTIER: Frontier = { size: 0, hashes: [] };
 export const EMPTY_ROOT = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /** Leaves from `from` up to but not including `to`. */
-export type Range = { from: number; to: number };
+export type LeafRange = { from: number; to: number };
 
 /** The frontier with the hashes of more leaves added, in order. Each level is hashed as a whole. */
 export async function extendFrontier(
@@ -67,11 +67,11 @@ export async function rootOf(frontier: Frontier, hashNode: HashNode): Promise<Ha
  * The subtrees whose roots are the audit path of leaf `index` in the tree of `size` leaves, in the order of RFC 6962 section
  * 2.1.1. Needs 0 <= index < size.
  */
-export function inclusionRanges(index: number, size: number): Range[] {
+export function inclusionRanges(index: number, size: number): LeafRange[] {
   return pathBetween(index, { from: 0, to: size });
 }
 
-function pathBetween(index: number, { from, to }: Range): Range[] {
+function pathBetween(index: number, { from, to }: LeafRange): LeafRange[] {
   if (to - from <= 1) return [];
   const middle = from + splitOf(to - from);
   return index < middle
@@ -83,11 +83,11 @@ function pathBetween(index: number, { from, to }: Range): Range[] {
  * The subtrees whose roots prove that the tree of `from` leaves is the beginning of the tree of `to` leaves, in the order of RFC 6962
  * section 2.1.2. Needs 0 < from <= to; none for two trees of one size.
  */
-export function consistencyRanges(from: number, to: number): Range[] {
+export function consistencyRanges(from: number, to: number): LeafRange[] {
   return subproof(from, { from: 0, to }, true);
 }
 
-function subproof(size: number, tree: Range, isWhole: boolean): Range[] {
+function subproof(size: number, tree: LeafRange, isWhole: boolean): LeafRange[] {
   if (size === tree.to) return isWhole ? [] : [tree];
   const middle = tree.from + splitOf(tree.to - tree.from);
   if (size <= middle) {

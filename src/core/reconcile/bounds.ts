@@ -11,9 +11,9 @@ export type Bounds = {
   concurrency: number;
 };
 
-type Range = { least: number; most: number; usual: number };
+type Bound = { least: number; most: number; usual: number };
 
-const RANGES: Readonly<Record<keyof Bounds, Range>> = {
+const RANGES: Readonly<Record<keyof Bounds, Bound>> = {
   leaseMs: { least: 1, most: 86_400_000, usual: 30_000 },
   batch: { least: 1, most: 1_000, usual: 100 },
   pages: { least: 1, most: 1_000, usual: 10 },

@@ -1,5 +1,5 @@
 /** What a reconciliation finds, what it learns of it, and what it keeps. Pure. */
-import { QUARANTINE_AFTER, QUARANTINE_MS, QUARANTINE_MS_MAX } from "../limits.ts";
+import { QUARANTINE_AFTER, QUARANTINED_MS, QUARANTINED_MS_MAX } from "../limits.ts";
 
 /** A place in a scan's order: by time of change, then by id, both ascending. */
 export type Cursor = { at: number; id: string };
@@ -46,7 +46,7 @@ export type Page<Found extends Finding> = { findings: readonly Found[]; next: Cu
 export type Learned = { kind: "closed" | "open" | "failed"; code: string };
 
 /** What is written down of a finding. */
-export type Verdict = Finding & { code: string };
+export type JudgedFinding = Finding & { code: string };
 
 /** Findings in quarantine are passed over until they are due. */
 export function isDue({ dueAt }: Finding, now: number): boolean {
@@ -57,7 +57,7 @@ export function isDue({ dueAt }: Finding, now: number): boolean {
  * What is closed should not be found again: while it is, the database lags behind the one who decides, and that counts like a failure. So
  * nothing is asked about for ever at the same pace, and what does not get better is listed.
  */
-export function judge(finding: Finding, learned: Learned, now: number): Verdict {
+export function judge(finding: Finding, learned: Learned, now: number): JudgedFinding {
   const { id, kind, operation } = finding;
   const failures = learned.kind === "open" ? 0 : finding.failures + 1;
   return { id, kind, operation, failures, code: learned.code, dueAt: now + pauseAfter(failures) };
@@ -66,5 +66,5 @@ export function judge(finding: Finding, learned: Learned, now: number): Verdict 
 /** The first failures are tried again by the next scan; from then on the pause doubles. */
 function pauseAfter(failures: number): number {
   if (failures < QUARANTINE_AFTER) return 0;
-  return Math.min(QUARANTINE_MS * 2 ** Math.min(failures - QUARANTINE_AFTER, 20), QUARANTINE_MS_MAX);
+  return Math.min(QUARANTINED_MS * 2 ** Math.min(failures - QUARANTINE_AFTER, 20), QUARANTINED_MS_MAX);
 }

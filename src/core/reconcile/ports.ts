@@ -1,5 +1,5 @@
 /** The doors of a reconciliation: who may run, what is kept of a run, and what a run works on. */
-import type { Cursor, Finding, Learned, Page, Verdict } from "./finding.ts";
+import type { Cursor, Finding, JudgedFinding, Learned, Page } from "./finding.ts";
 
 /** How far a run has come. `handled`: findings that were answered; `failed`: those that were not. */
 export type Progress = { pages: number; scanned: number; handled: number; failed: number };
@@ -36,15 +36,15 @@ export interface LeaseStore {
   acquire(claim: LeaseClaim): Promise<Acquired>;
   renew(held: Held, until: number): Promise<boolean>;
   /** Keeps the verdicts, the cursor and the progress: all of them or nothing. A null cursor is the start. */
-  checkpoint(held: Held, kept: Checkpoint): Promise<boolean>;
+  checkpoint(held: Held, kept: PageCheckpoint): Promise<boolean>;
   /** Frees the lease and notes how the run ended. */
   release(held: Held, how: { ended: Ended; now: number }): Promise<boolean>;
 }
 
-export type Checkpoint = {
+export type PageCheckpoint = {
   cursor: Cursor | null;
   until: number;
-  verdicts: readonly Verdict[];
+  verdicts: readonly JudgedFinding[];
   progress: Progress;
   now: number;
 };

@@ -8,11 +8,11 @@ import { OBSERVED_WAITING_MAX, OBSERVER_PATIENCE_MS } from "../../core/limits.ts
 import type { KeyPort, Report } from "../../core/ports.ts";
 
 /** `since`: when the call that is under way was begun. */
-type Line = { since: number; waiting: Seen[]; dropped: number };
+type Queue = { since: number; waiting: Seen[]; dropped: number };
 
-export class Observer {
+export class IsolateObserver {
   /** By name, the keys whose object is being told, the call that was begun first before all others. */
-  readonly #lines = new Map<string, Line>();
+  readonly #queues = new Map<string, Queue>();
   readonly #report: Report;
 
   constructor(report: Report) {
@@ -21,54 +21,54 @@ export class Observer {
 
   /** Gives the work that is left to do after the answer; null: a call that is under way is followed by another. */
   note(keys: Pick<KeyPort, "observe">, name: string, seen: Seen, now: number): Promise<void> | null {
-    const line = this.#lines.get(name);
-    // A request that was ended while it told leaves its line behind.
-    if (line !== undefined && now - line.since < OBSERVER_PATIENCE_MS) {
-      if (line.waiting.length < OBSERVED_WAITING_MAX) line.waiting.push(seen);
-      else line.dropped += 1;
+    const queue = this.#queues.get(name);
+    // A request that was ended while it told leaves its queue behind.
+    if (queue !== undefined && now - queue.since < OBSERVER_PATIENCE_MS) {
+      if (queue.waiting.length < OBSERVED_WAITING_MAX) queue.waiting.push(seen);
+      else queue.dropped += 1;
       return null;
     }
-    const begun: Line = { since: now, waiting: [seen], dropped: line === undefined ? 0 : giveUp(line) };
+    const begun: Queue = { since: now, waiting: [seen], dropped: queue === undefined ? 0 : giveUp(queue) };
     this.#place(name, begun);
     this.#forgetEnded(now);
     return this.#tell(keys, name, begun);
   }
 
-  #place(name: string, line: Line): void {
-    this.#lines.delete(name);
-    this.#lines.set(name, line);
+  #place(name: string, queue: Queue): void {
+    this.#queues.delete(name);
+    this.#queues.set(name, queue);
   }
 
-  /** Keys that nobody asks again would leave their lines here for ever. */
+  /** Keys that nobody asks again would leave their queues here for ever. */
   #forgetEnded(now: number): void {
-    for (const [name, line] of this.#lines) {
-      if (now - line.since < OBSERVER_PATIENCE_MS) break;
-      this.#lines.delete(name);
-      const count = giveUp(line);
+    for (const [name, queue] of this.#queues) {
+      if (now - queue.since < OBSERVER_PATIENCE_MS) break;
+      this.#queues.delete(name);
+      const count = giveUp(queue);
       if (count > 0) this.#report("observations-dropped", { operation: name, count });
     }
   }
 
-  async #tell(keys: Pick<KeyPort, "observe">, name: string, line: Line): Promise<void> {
+  async #tell(keys: Pick<KeyPort, "observe">, name: string, queue: Queue): Promise<void> {
     await scheduler.wait(0);
-    while (line.waiting.length > 0) {
-      const batch = line.waiting;
-      line.waiting = [];
-      line.since = Date.now();
-      if (this.#lines.get(name) === line) this.#place(name, line);
+    while (queue.waiting.length > 0) {
+      const batch = queue.waiting;
+      queue.waiting = [];
+      queue.since = Date.now();
+      if (this.#queues.get(name) === queue) this.#place(name, queue);
       const isNoted = await keys.observe(name, batch);
-      const count = line.dropped + (isNoted ? 0 : batch.length);
-      line.dropped = 0;
+      const count = queue.dropped + (isNoted ? 0 : batch.length);
+      queue.dropped = 0;
       if (count > 0) this.#report("observations-dropped", { operation: name, count });
     }
-    if (this.#lines.get(name) === line) this.#lines.delete(name);
+    if (this.#queues.get(name) === queue) this.#queues.delete(name);
   }
 }
 
 /** How many of it are lost. A call of it that is under way after all tells nothing more. */
-function giveUp(line: Line): number {
-  const count = line.dropped + line.waiting.length;
-  line.waiting = [];
-  line.dropped = 0;
+function giveUp(queue: Queue): number {
+  const count = queue.dropped + queue.waiting.length;
+  queue.waiting = [];
+  queue.dropped = 0;
   return count;
 }

@@ -6,7 +6,7 @@ import { nameMessage } from "../../core/scope.ts";
 import { type Principal, readClaims } from "../admission/principal.ts";
 import type { Gateway } from "../gateway.ts";
 
-export type Named =
+export type NamedKey =
   /** More than one where what is given can be the word of several clients. */
   | { kind: "named"; names: readonly string[] }
   | { kind: "refused"; field: Extract<OperatorField, "route" | "principal" | "key"> };
@@ -14,7 +14,7 @@ export type Named =
 type Values = ReadonlyMap<string, string | number>;
 
 /** Touches no object: what is named may never have been used. */
-export async function nameKey(query: KeyQuery, gateway: Gateway): Promise<Named> {
+export async function nameKey(query: KeyQuery, gateway: Gateway): Promise<NamedKey> {
   const policy = gateway.policyOf(query.route);
   if (policy === null || policy.key === "off") return { kind: "refused", field: "route" };
   const readings = readValues(query.principal, policy.principal);

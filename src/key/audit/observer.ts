@@ -5,7 +5,7 @@
 import type { Seen } from "../../core/audit/observe.ts";
 import { FLUSH_RETRY_MS, OBSERVED_WAITING_MAX } from "../../core/limits.ts";
 
-export class Observer {
+export class KeyObserver {
   #waiting: Seen[] = [];
   #dropped = 0;
   #isWriting = false;

@@ -1,6 +1,6 @@
 /** A report of effects, by the key object whose attempt they belong to. */
 import { encodeUtf8, sha256Hex } from "../../core/bytes.ts";
-import type { Attempt, Word } from "../../core/effect/judge.ts";
+import type { ReportingAttempt, Word } from "../../core/effect/judge.ts";
 import type { Told } from "../../core/effect/report.ts";
 import type { Telling } from "../../core/ports.ts";
 import type { Keeper, KeeperParts } from "../keeper.ts";
@@ -11,7 +11,7 @@ const WORD_CHARS = 32;
 export async function tellEffects(
   keeper: Keeper,
   parts: KeeperParts,
-  attempt: Attempt,
+  attempt: ReportingAttempt,
   report: readonly Told[],
 ): Promise<Telling> {
   const told = keeper.tell(parts, attempt, await Promise.all(report.map(wordOf)));

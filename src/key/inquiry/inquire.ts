@@ -13,6 +13,7 @@ import {
 import type { ProbeRule, RoutePolicy } from "../../core/policy.ts";
 import type { Asked, Attempt, Keyring, ProbePort, Voiding } from "../../core/ports.ts";
 import { type Answer, tokenOf, type Unknown } from "../../core/record.ts";
+import { probeDueOf } from "../../core/step.ts";
 import type { Keeper, KeeperParts } from "../keeper.ts";
 import { sealGiven } from "../storage/given.ts";
 
@@ -61,11 +62,8 @@ export async function inquireWhenDue(keeper: Keeper, parts: InquiryParts): Promi
   const loaded = keeper.store.load();
   if (loaded.kind === "unreadable") return UNREADABLE_RETRY_MS;
   const { record } = loaded;
-  const isDue =
-    record.state === "unknown" &&
-    record.probeDue !== null &&
-    record.probeDue <= Math.max(record.t, Date.now());
-  if (!isDue) return WAKE_PAUSE_MS;
+  const due = record.state === "unknown" ? probeDueOf(record, Date.now()) : null;
+  if (due === null || due > Date.now()) return WAKE_PAUSE_MS;
   switch (await inquire(keeper, parts, null)) {
     case "known":
     case "asked":
@@ -125,7 +123,7 @@ async function hear(parts: InquiryParts, attempt: Attempt, open: Open): Promise<
   return rule.sealUrl === null ? asked : parts.probe.seal(attempt, rule.sealUrl, policy.responseBytesMax);
 }
 
-type Judged = { verdict: Verdict; rows: readonly ArrayBuffer[] };
+type Recorded = { verdict: Verdict; rows: readonly ArrayBuffer[] };
 
 async function judge(
   name: string,
@@ -133,7 +131,7 @@ async function judge(
   open: Open,
   heard: Exclude<Asked | Voiding, { kind: "put-off" }>,
   { rawKey, ageMs }: { rawKey: string | null; ageMs: number },
-): Promise<Judged> {
+): Promise<Recorded> {
   switch (heard.kind) {
     case "committed": {
       if (heard.answer === "lost") return settledBy({ kind: "lost" }, []);
@@ -155,6 +153,6 @@ async function judge(
   }
 }
 
-function settledBy(answer: Answer, rows: readonly ArrayBuffer[]): Judged {
+function settledBy(answer: Answer, rows: readonly ArrayBuffer[]): Recorded {
   return { verdict: { kind: "committed", answer }, rows };
 }

@@ -16,7 +16,7 @@ export type ResolveParts = KeeperParts & {
   keyring: Keyring;
 };
 
-type Told = { outcome: Outcome; rows: readonly ArrayBuffer[] };
+type SealedWord = { outcome: Outcome; rows: readonly ArrayBuffer[] };
 
 /**
  * Stopping before the step's transaction leaves everything as it was. After it, the word is recorded, and saying the same again
@@ -66,7 +66,7 @@ async function tellOutcome(
   { route, keyring }: ResolveParts,
   record: LiveRecord,
   { outcome }: Resolution,
-): Promise<Told> {
+): Promise<SealedWord> {
   if (outcome.kind === "not-committed") return { outcome, rows: [] };
   if (outcome.answer === null) {
     return { outcome: { kind: "committed", word: "lost", answer: { kind: "lost" } }, rows: [] };

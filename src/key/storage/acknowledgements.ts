@@ -5,11 +5,11 @@
 import { acknowledge } from "../../core/close.ts";
 import type { KeyRecord } from "../../core/record.ts";
 
-type Acknowledged = { inc: string; seq: number; head: string };
+type StreamHead = { inc: string; seq: number; head: string };
 
 export class Acknowledgements {
   /** By the life whose entries they are of. A key whose lives follow one another without a wipe would else keep one of each. */
-  readonly #byLife = new Map<string, Acknowledged>();
+  readonly #byLife = new Map<string, StreamHead>();
 
   note(inc: string, seq: number, head: string): void {
     this.#byLife.set(inc, { inc, seq, head });

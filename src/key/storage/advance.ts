@@ -1,7 +1,7 @@
 /** One event, and what goes along with it: an attempt that nobody runs is attended to first, and what callers are told is noted. Pure. */
 import { observe, type Seen } from "../../core/audit/observe.ts";
 import type { Event } from "../../core/event.ts";
-import { type KeyRecord, type Token, tokenOf } from "../../core/record.ts";
+import { type KeyRecord, type Token, timeOf, tokenOf } from "../../core/record.ts";
 import { type Step, step } from "../../core/step.ts";
 import { withoutEntries, withoutUntold } from "../../core/transition.ts";
 
@@ -49,10 +49,6 @@ export function noteSeen(stepped: Step, seen: Seen | null, now: number): Step {
   if (seen === null) return stepped;
   const { record, answer } = observe(stepped.record, [seen], timeOf(stepped.record, now));
   return answer.kind === "done" ? { ...stepped, record } : { ...stepped, answer };
-}
-
-function timeOf(record: KeyRecord, now: number): number {
-  return record.state === "absent" ? now : Math.max(record.t, now);
 }
 
 /** What of a record's entries the ledger is to be told. */

@@ -18,7 +18,9 @@ export type Decoded = { kind: "absent" } | { kind: "record"; record: LiveRecord 
 /** Reads a stored value. `unreadable`: written by a newer version, or not a record. */
 export function decodeRecord(stored: unknown): Decoded {
   if (stored === undefined) return { kind: "absent" };
-  return isRecord(stored) ? { kind: "record", record: stored } : { kind: "unreadable" };
+  // Written before leases were told apart from the record's time.
+  const read = isShape(stored) && stored.state === "in-flight" ? { ahead: 0, ...stored } : stored;
+  return isRecord(read) ? { kind: "record", record: read } : { kind: "unreadable" };
 }
 
 /** Gives the value to store. Throws where it could not be read back: that is a defect, and nothing has been written yet. */
@@ -93,7 +95,7 @@ function isStream(value: unknown): value is Stream {
 function isState(value: Shape): boolean {
   switch (value.state as LiveRecord["state"]) {
     case "in-flight":
-      return isCount(value.leaseUntil) && isCount(value.executionUntil);
+      return isCount(value.leaseUntil) && isCount(value.executionUntil) && isCount(value.ahead);
     case "unknown":
       return (
         isCount(value.since) &&

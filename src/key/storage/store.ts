@@ -6,10 +6,10 @@
  */
 import type { Seen } from "../../core/audit/observe.ts";
 import {
-  type Attempt,
   type Judged,
   judgeReport,
   type KnownEffect,
+  type ReportingAttempt,
   type Word,
 } from "../../core/effect/judge.ts";
 import type { Event, StepAnswer } from "../../core/event.ts";
@@ -133,7 +133,7 @@ export class KeyStore {
   }
 
   /** Judges a report by what is known of this life's effects, and tells what is new of it: both are written, or neither. */
-  tell(attempt: Attempt, report: readonly Word[], around: Around): ReportTaken | ReportLeft {
+  tell(attempt: ReportingAttempt, report: readonly Word[], around: Around): ReportTaken | ReportLeft {
     return this.#inTransaction<ReportTaken | ReportLeft>(() => {
       const loaded = this.load();
       if (loaded.kind === "unreadable") return loaded;
@@ -189,7 +189,7 @@ export class KeyStore {
     }
     // A key that was never used has no alarm; of one that was, a record that has not moved leaves it to `healAlarm`.
     if (before.state === "absent") this.#armed ??= null;
-    if (isMoved || this.#armed !== undefined) this.#arm(alarmOf(record));
+    if (isMoved || this.#armed !== undefined) this.#arm(alarmOf(record, now));
     return { kind: "stepped", before, step: stepped, isMoved, hasNoted };
   }
 
@@ -233,7 +233,10 @@ export class KeyStore {
       return notBefore;
     }
     if (loaded.kind === "unreadable") return notBefore;
-    const dues = [alarmOf(loaded.record), redeliveryOf(loaded.record)].filter((due) => due !== null);
+    const now = Date.now();
+    const dues = [alarmOf(loaded.record, now), redeliveryOf(loaded.record, now)].filter(
+      (due) => due !== null,
+    );
     return dues.length === 0 ? null : Math.min(...dues);
   }
 

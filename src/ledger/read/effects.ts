@@ -1,6 +1,6 @@
 /** The effects table, page by page. */
 import { readPageQuery, writeCursor } from "../../core/operator/page.ts";
-import { type EffectFilter, type EffectPlace, readEffects, type StoredEffect } from "../d1-read.ts";
+import { type EffectFilter, type EffectPlace, readEffects, type StoredEffect } from "../d1-effects.ts";
 
 const STATES = ["intent", "unknown", "fenced", "committed", "failed", "compensated"];
 /** States that the table's partial index has. */

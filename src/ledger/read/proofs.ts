@@ -1,6 +1,12 @@
 /** Proofs from what D1 has: roots of full bundles, leaf hashes of the bundles a proof cuts through, lines of the last one. */
 import { fromHex } from "../../core/bytes.ts";
-import { consistencyRanges, type Hash, inclusionRanges, type Range, splitOf } from "../../core/log/tree.ts";
+import {
+  consistencyRanges,
+  type Hash,
+  inclusionRanges,
+  type LeafRange,
+  splitOf,
+} from "../../core/log/tree.ts";
 import { BUNDLE_LINES } from "../bounds.ts";
 import { readBundles, readLeaves, readRoots, readSize } from "../d1-read.ts";
 import { hashLeaf, hashNode } from "../hashing.ts";
@@ -38,7 +44,7 @@ export class TreeReader {
     return this.#hash({ from: 0, to: size });
   }
 
-  async #hashAll(ranges: readonly Range[], size: number): Promise<Hash[]> {
+  async #hashAll(ranges: readonly LeafRange[], size: number): Promise<Hash[]> {
     if (size > (await readSize(this.#database, this.#shard))) throw new MissingHash();
     await this.#loadRoots(size);
     const hashes: Hash[] = [];
@@ -52,7 +58,7 @@ export class TreeReader {
     }
   }
 
-  async #hash({ from, to }: Range): Promise<Hash> {
+  async #hash({ from, to }: LeafRange): Promise<Hash> {
     if (to - from === BUNDLE_LINES && from % BUNDLE_LINES === 0) {
       const root = this.#roots.get(from);
       if (root !== undefined) return root;

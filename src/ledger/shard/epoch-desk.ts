@@ -65,6 +65,8 @@ export class EpochDesk {
   readonly #own: OwnStream;
   readonly #parts: LedgerParts;
   #opening: Promise<void> | null = null;
+  /** Which shard this is, once that is stored: it stays so, and every append asks. */
+  #place: ShardPlace | null = null;
 
   constructor(store: ShardStore, own: OwnStream, parts: LedgerParts) {
     this.#store = store;
@@ -74,13 +76,15 @@ export class EpochDesk {
 
   /** False: there is no such shard. Callers that come while it is opened share that. */
   async open(place: ShardPlace): Promise<boolean> {
-    if (this.#store.read("place") === null) {
+    this.#place ??= this.#store.read("place");
+    if (this.#place === null) {
       this.#opening ??= this.#open(place).finally(() => {
         this.#opening = null;
       });
       await this.#opening;
+      this.#place = this.#store.read("place");
     }
-    return this.#store.read("place")?.shards === place.shards;
+    return this.#place?.shards === place.shards;
   }
 
   async #open(place: ShardPlace): Promise<void> {

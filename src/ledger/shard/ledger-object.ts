@@ -6,7 +6,7 @@ import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../../core/bytes.ts";
 import { EMPTY_ROOT } from "../../core/log/tree.ts";
 import { nameOf } from "../../report.ts";
-import { CHECKPOINT_PAUSE_MS, SINK_RETRY_MS_MAX } from "../bounds.ts";
+import { CHECKPOINT_PAUSE_MS, PUBLISH_PAUSE_MS, SINK_RETRY_MS_MAX } from "../bounds.ts";
 import type { Epochs, ShardPlace } from "../epochs.ts";
 import { checkpointText, type Signer } from "../note.ts";
 import { agreeOn, EpochDesk, keptEpochs } from "./epoch-desk.ts";
@@ -41,7 +41,7 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
     const { sequencer, epochs } = this.#crewOf(place, parts);
     if (!(await epochs.open(place))) return { kind: "misplaced" };
     const appended = await sequencer.append(delivery);
-    if (appended.kind === "held") await this.#arm(parts);
+    if (appended.kind === "held" && !this.#isAwaited(sequencer)) await this.#arm(parts);
     return appended;
   }
 
@@ -158,6 +158,15 @@ export abstract class LedgerObjectShell<Env> extends DurableObject<Env> {
     if (this.#armed !== null && this.#armed <= now + CHECKPOINT_PAUSE_MS) return;
     const due = this.#rounds.due(this.#store, parts, now);
     if (due !== null && (this.#armed === null || this.#armed > due)) this.#setAlarm(due);
+  }
+
+  /**
+   * What is appended is due when the pause between rounds is over, and sooner only where it fills a bundle: with an alarm that stands until then
+   * there is nothing to find out, which takes several reads.
+   */
+  #isAwaited({ size }: Sequencer): boolean {
+    if (this.#armed === null || this.#armed === undefined || size === null) return false;
+    return this.#armed <= Date.now() + PUBLISH_PAUSE_MS && !this.#rounds.isBundleFull(size);
   }
 
   #setAlarm(due: number): void {

@@ -13,7 +13,7 @@ import { encodeUtf8, sha256Hex, toHex } from "../../core/bytes.ts";
 import { EMPTY_FRONTIER, extendFrontier, type Hash, rootOf } from "../../core/log/tree.ts";
 import { BATCH_CHARS_MAX, BUNDLE_LINES, BUNDLES_PER_WRITE, D1_TIMEOUT_MS } from "../bounds.ts";
 import { type Bundle, type BundleHashes, type Written, writeCheckpoint, writeChunk } from "../d1.ts";
-import { effectsOf } from "../effects.ts";
+import { effectsOf } from "../d1-effects.ts";
 import { hashNode } from "../hashing.ts";
 import { checkpointText, type Signer } from "../note.ts";
 import { withinTime } from "../time.ts";

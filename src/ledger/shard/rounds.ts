@@ -35,12 +35,20 @@ export class Rounds {
   #pruneFrom = 0;
   #openFrom = 0;
   #isBeforeShown = false;
+  /** So large a log had a bundle to publish when it was last found out what is due. */
+  #fullAt = 0;
+
+  /** Whether there may be a bundle to publish in a log of this size. */
+  isBundleFull(size: number): boolean {
+    return size >= this.#fullAt;
+  }
 
   /** When the next round is due; null: nothing is left to do. */
   due(store: ShardStore, parts: LedgerParts, now: number): number | null {
     const { size } = store.readLog();
     const published = store.read("published");
     const backlog = size - (published?.size ?? 0);
+    this.#fullAt = (published?.size ?? 0) + BUNDLE_LINES;
     const push = store.read("webhook");
     const isPushing = parts.webhook !== null && (push?.cursor ?? 0) < size;
     const isPrinting = parts.print !== null && (store.read("stdout") ?? 0) < size;

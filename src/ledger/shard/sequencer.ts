@@ -9,7 +9,7 @@ import { APPEND_TIMEOUT_MS, BATCH_CHARS_MAX, BATCH_LINES_MAX, GATHER_MS, GATHERE
 import type { ShardPlace } from "../epochs.ts";
 import { hashLeaf, hashNode, isEntryText, placeLine } from "../hashing.ts";
 import { withinTime } from "../time.ts";
-import type { Mark, PlacedLine, ShardStore, StreamRow } from "./store.ts";
+import type { BatchMark, PlacedLine, ShardStore, StreamRow } from "./store.ts";
 
 /**
  * Entries of one stream in order, the first of them number `first`. `prev` is the hash of the one before; `hash` of a line's text,
@@ -39,10 +39,10 @@ export type Delivered =
   /** Storage did not take it. */
   | { kind: "failed" };
 
-type Judged = Delivered | { kind: "new"; skip: number } | { kind: "fork" };
+type JudgedDelivery = Delivered | { kind: "new"; skip: number } | { kind: "fork" };
 
 /** Compares a delivery with what the log has of its stream. */
-export function judgeDelivery({ first, prev, lines }: Delivery, known: StreamRow | null): Judged {
+function judgeDelivery({ first, prev, lines }: Delivery, known: StreamRow | null): JudgedDelivery {
   if (known?.state === "frozen") return { kind: "frozen" };
   const { seq, hash } = known ?? { seq: 0, hash: STREAM_START };
   const last = first + lines.length - 1;
@@ -67,7 +67,7 @@ export type AskHeads = (before: ShardPlace, streams: readonly string[]) => Promi
 type Waiting = { delivery: Delivery; purpose: Purpose; answer: (delivered: Delivered) => void };
 
 /** What a batch comes to, before anything of it is stored. */
-type Judgement = {
+type JudgedBatch = {
   answers: Delivered[];
   streams: Map<string, StreamRow>;
   lines: Pick<PlacedLine, "line" | "operation">[];
@@ -90,6 +90,11 @@ export class Sequencer {
     this.#shard = shard;
     this.#askHeads = askHeads;
     this.#onFork = onFork;
+  }
+
+  /** Size of the log; null: nothing has been put behind it in this life of the object. */
+  get size(): number | null {
+    return this.#log === null ? null : this.#log.size;
   }
 
   /** Never rejects. What comes while a batch is being hashed makes the next one. */
@@ -177,14 +182,14 @@ export class Sequencer {
     return new Map(rows.map((row) => [row.stream, row]));
   }
 
-  #judge(batch: readonly Waiting[], from: Frontier, heads: ReadonlyMap<string, StreamRow>): Judgement {
+  #judge(batch: readonly Waiting[], from: Frontier, heads: ReadonlyMap<string, StreamRow>): JudgedBatch {
     const isClosed = this.#store.read("closed") !== null;
-    const judgement: Judgement = { answers: [], streams: new Map(), lines: [], forked: [] };
+    const judgement: JudgedBatch = { answers: [], streams: new Map(), lines: [], forked: [] };
     const { answers, streams, lines, forked } = judgement;
     for (const { delivery, purpose } of batch) {
       const { stream } = delivery;
       const known = streams.get(stream) ?? this.#store.readStream(stream) ?? heads.get(stream) ?? null;
-      const judged: Judged =
+      const judged: JudgedDelivery =
         isClosed && purpose.kind === "keys" ? { kind: "closed" } : judgeDelivery(delivery, known);
       if (judged.kind === "fork") {
         forked.push(stream);
@@ -211,7 +216,7 @@ function isAlone({ kind }: Purpose): boolean {
 }
 
 /** `to`: the log behind the batch, whose last line is what opens or closes it. */
-async function markOf([first]: readonly Waiting[], to: Frontier): Promise<Mark> {
+async function markOf([first]: readonly Waiting[], to: Frontier): Promise<BatchMark> {
   if (first?.purpose.kind === "opens") return first.purpose;
   if (first?.purpose.kind !== "closes") return { kind: "none" };
   const root = await rootOf(to, hashNode);

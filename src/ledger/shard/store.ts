@@ -48,7 +48,7 @@ export type Closed = { index: number; root: string };
 export type KeptEpochs = { shards: Epochs; opened: number };
 
 /** What is stored along with a batch. */
-export type Mark =
+export type BatchMark =
   | { kind: "none" }
   | { kind: "opens"; place: ShardPlace; before: ShardPlace }
   | { kind: "closes"; closed: Closed };
@@ -59,7 +59,7 @@ export type Batch = {
   to: Frontier;
   placed: readonly PlacedLine[];
   streams: readonly StreamRow[];
-  mark: Mark;
+  mark: BatchMark;
 };
 
 const LOG = "log";
@@ -119,7 +119,7 @@ export class ShardStore {
     });
   }
 
-  #writeMark(mark: Mark): void {
+  #writeMark(mark: BatchMark): void {
     if (mark.kind === "closes") this.write("closed", mark.closed);
     if (mark.kind !== "opens") return;
     this.write("before", mark.before);

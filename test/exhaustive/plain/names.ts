@@ -2,21 +2,22 @@
 import type { Entry } from "../../../src/core/entry.ts";
 import type { KeyRecord, LiveRecord, Outbox } from "../../../src/core/record.ts";
 import { describeAnswer } from "../../model/words.ts";
-import { type Case, type Doing, type Key, type Place, UNIT } from "../place.ts";
+import type { Case, Doing, Key, Place } from "../place.ts";
 
 /** No rule looks further back than this. */
-const PAST_MAX = 6;
+const PAST_MAX = 10;
 
-export function nameOf({ key, outside }: Place, { probe }: Case): string {
+/** `back`: how far the clock may still step back. */
+export function nameOf({ key, outside }: Place, { probe }: Case, back: number): string {
   const doings = outside.doings.map(
     (doing, place) => `${key.attempts[place]?.window}${nameDoing(doing, probe)}`,
   );
-  return `${nameRecord(key.record, key.now)}/${outside.behind}/${key.given ?? ""}/${doings.join()}`;
+  return `${nameRecord(key.record, key.now, back)}/${outside.clock}/${key.given ?? ""}/${doings.join()}`;
 }
 
 /** The name of a key and its last attempt. */
-export function nameAlone({ record, now }: Key, last: Doing, { probe }: Case): string {
-  return `${nameRecord(record, now)}/${nameDoing(last, probe)}`;
+export function nameAlone({ record, now }: Key, last: Doing, { probe }: Case, back: number): string {
+  return `${nameRecord(record, now, back)}/${nameDoing(last, probe)}`;
 }
 
 function nameDoing(doing: Doing, probe: Case["probe"]): string {
@@ -34,10 +35,10 @@ function nameDoing(doing: Doing, probe: Case["probe"]): string {
   return `${dispatch[0]}${fate[0]}${time}${isFreed ? "f" : ""}${isTold ? "t" : ""}`;
 }
 
-function nameRecord(record: KeyRecord, now: number): string {
+function nameRecord(record: KeyRecord, now: number, back: number): string {
   if (record.state === "absent") return "";
   const { inc, n, nonce, effect, fp, terms, t, outbox } = record;
-  const life = `${inc},${n},${nonce},${effect},${fp},${terms.executor},${terms.windowMs},${Math.max(t - now, -UNIT.back)}`;
+  const life = `${inc},${n},${nonce},${effect},${fp},${terms.executor},${terms.windowMs},${Math.max(t - now, -back)}`;
   return `${life},${nameState(record, now)},${nameOutbox(outbox)}`;
 }
 
@@ -45,7 +46,7 @@ function nameState(record: LiveRecord, now: number): string {
   const ago = (time: number): number => Math.max(time - now, -PAST_MAX);
   switch (record.state) {
     case "in-flight":
-      return `i${ago(record.leaseUntil)},${ago(record.executionUntil)}`;
+      return `i${ago(record.leaseUntil)},${ago(record.executionUntil)},${record.ahead}`;
     case "unknown": {
       const { proposal } = record;
       const said =

@@ -4,8 +4,8 @@ import type { Watch } from "../describe.ts";
 import { Healer } from "../heal.ts";
 import { happen } from "../judge.ts";
 import { listMessages } from "../messages.ts";
-import { change, follow, judgeEffects, listDeeds, pass } from "../outside.ts";
-import { BEGINNING, type Place, UNIT } from "../place.ts";
+import { change, follow, judgeEffects, listDeeds, listSteps, pass } from "../outside.ts";
+import { BACK, BEGINNING, type Place } from "../place.ts";
 import type { Found, Search } from "../search.ts";
 import { nameAlone, nameOf } from "./names.ts";
 
@@ -14,9 +14,10 @@ type Visit = { place: Place; from: Visit | null; name: string; depth: number };
 type Move = { name: string; go: () => Place | null };
 
 export function searchPlainly(search: Search, statesMax: number, watch: Watch): Found {
-  const healer = new Healer(search, (key, last) => nameAlone(key, last, search.about));
+  const back = BACK[search.clock];
+  const healer = new Healer(search, (key, last) => nameAlone(key, last, search.about, back));
   const listMoves = moveLister(search, watch);
-  const seen = new Set([nameOf(BEGINNING, search.about)]);
+  const seen = new Set([nameOf(BEGINNING, search.about, back)]);
   let level: Visit[] = [{ place: BEGINNING, from: null, name: "", depth: 0 }];
   let moves = 0;
   let depth = 0;
@@ -33,7 +34,7 @@ export function searchPlainly(search: Search, statesMax: number, watch: Watch): 
           const place = move.go();
           moves += 1;
           if (place === null) continue;
-          const key = nameOf(place, search.about);
+          const key = nameOf(place, search.about, back);
           if (seen.has(key)) continue;
           seen.add(key);
           next.push({ place, from: visit, name, depth: visit.depth + 1 });
@@ -91,10 +92,10 @@ function moveLister(search: Search, watch: Watch): (place: Place) => Move[] {
       name: "time passes",
       go: () => ({ key: { ...key, now: key.now + 1 }, outside: pass(outside, 1) }),
     });
-    if (outside.behind === 0)
+    for (const { name, by, to } of listSteps(outside, search.clock))
       moves.push({
-        name: "the object's clock steps back",
-        go: () => ({ key: { ...key, now: key.now - UNIT.back }, outside: { ...outside, behind: 1 } }),
+        name,
+        go: () => ({ key: { ...key, now: key.now + by }, outside: { ...outside, clock: to } }),
       });
     return moves;
   };

@@ -3,7 +3,7 @@
 import type { Watch } from "../describe.ts";
 import { type Facts, happen } from "../judge.ts";
 import { listMessages, type Message } from "../messages.ts";
-import { BEGINNING, currentOf, type Key, UNIT } from "../place.ts";
+import { BACK, BEGINNING, currentOf, type Key } from "../place.ts";
 import type { Search } from "../search.ts";
 import { HAPPENED, nameKey } from "./names.ts";
 
@@ -12,7 +12,16 @@ export const NOWHERE = -2;
 const UNKNOWN = -1;
 /** Facts number 0 is that there are none. */
 const NO_FACTS = JSON.stringify({
-  ...{ granted: null, renewed: null, replayed: -1, freed: -1, orphaned: -1, told: [], unheard: -1 },
+  ...{
+    granted: null,
+    renewed: null,
+    replayed: -1,
+    freed: -1,
+    isMeasured: false,
+    orphaned: -1,
+    told: [],
+    unheard: -1,
+  },
 });
 
 /** What of a key the world outside has to know: which attempt is the current one, whether it is in flight, and their windows. */
@@ -43,13 +52,13 @@ export class KeyTable {
     this.add(BEGINNING.key);
   }
 
-  /** Two clocks more than there are messages: time goes on; it steps back. */
+  /** Three more than there are messages: time goes on, the clock steps back, it is set right. */
   get columns(): number {
-    return this.messages.length + 2;
+    return this.messages.length + 3;
   }
 
   add(key: Key): number {
-    const name = nameKey(key, this.#search.about);
+    const name = nameKey(key, this.#search);
     const known = this.#ids.get(name);
     if (known !== undefined) return known;
     const id = this.keys.push(key) - 1;
@@ -77,8 +86,9 @@ export class KeyTable {
     if (key === undefined || next === undefined || means === undefined) throw new Error(`no key ${id}`);
     const message = this.messages[column];
     if (message === undefined) {
-      const now = key.now + (column === this.messages.length ? 1 : -UNIT.back);
-      next[column] = this.add({ ...key, now });
+      const back = BACK[this.#search.clock];
+      const by = [1, -back, back][column - this.messages.length] ?? 0;
+      next[column] = this.add({ ...key, now: key.now + by });
       return next[column];
     }
     const event = message.about === "key" ? message.make(key) : message.make(key, HAPPENED);

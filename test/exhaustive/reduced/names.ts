@@ -4,49 +4,53 @@
  */
 import type { Entry } from "../../../src/core/entry.ts";
 import type { LiveRecord, Proposal } from "../../../src/core/record.ts";
-import { purgeAt } from "../../../src/core/record.ts";
+import { purgeAt, timeOf } from "../../../src/core/record.ts";
 import { describeAnswer } from "../../model/words.ts";
-import { type Case, currentOf, type Doing, FRESH, isOut, type Key, UNIT } from "../place.ts";
+import { BACK, type Case, currentOf, type Doing, FRESH, isOut, type Key, UNIT } from "../place.ts";
 import type { Search } from "../search.ts";
 
 /**
  * Times count from the latest one that the record knows of, by which it is judged. Ids follow from the windows of the attempts, since they
  * are made in order, and the reference model's state follows from the record, beside which it is compared after each event.
  */
-export function nameKey(key: Key, about: Case): string {
+export function nameKey(key: Key, search: Search): string {
   const { record, now, given, attempts } = key;
+  const back = BACK[search.clock];
   const windows = attempts.map(({ window }) => window).join("");
   if (record.state === "absent") return windows;
   // The clock may step back yet: it finds the record's time where it is, and what is over by less than a step is to come again.
-  const ahead = Math.max(-UNIT.back, record.t - now);
-  const rest = `${nameState(record, Math.max(record.t, now), about)},${nameOutbox(record)}`;
+  const byClock = record.state === "in-flight" ? now + record.ahead : now;
+  const ahead = Math.max(-back, record.t - byClock);
+  const rest = `${nameState(record, timeOf(record, now), search.about, back)},${nameOutbox(record)}`;
   return `${windows}:${currentOf(key)},${record.fp},${record.terms.windowMs},${ahead},${given === null ? "" : "given"},${rest}`;
 }
 
-function nameState(record: LiveRecord, t: number, { probe }: Case): string {
+function nameState(record: LiveRecord, t: number, { probe }: Case, back: number): string {
+  const since = (time: number): number => sinceOf(t - time, probe, back);
   switch (record.state) {
     case "in-flight": {
       const left = record.leaseUntil - t;
       // A lease that is over ends with the next event, whatever that is, and its end is all that is left of it; unless the clock steps back.
-      if (left <= -UNIT.back) return `over ${sinceOf(-left, probe)},${record.terms.executor}`;
-      return `i${left},${record.executionUntil - t},${record.nonce},${record.terms.executor}`;
+      const { ahead, terms, nonce } = record;
+      if (left <= -back) return `over ${ahead === 0 ? since(record.leaseUntil) : ahead},${terms.executor}`;
+      return `i${left},${record.executionUntil - t},${ahead},${nonce},${terms.executor}`;
     }
     case "unknown":
-      return `u${sinceOf(t - record.since, probe)},${nameProposal(record.proposal)}`;
+      return `u${since(record.since)},${nameProposal(record.proposal)}`;
     case "settled":
-      return `s${untilPurge(record, t)},${record.actor.startsWith("operator")},${describeAnswer(record.answer)}`;
+      return `s${untilPurge(record, t, back)},${record.actor.startsWith("operator")},${describeAnswer(record.answer)}`;
     case "released":
-      return `r${untilPurge(record, t)},${record.evidence === "operator"}`;
+      return `r${untilPurge(record, t, back)},${record.evidence === "operator"}`;
   }
 }
 
 /** The origin's delay is the only time that counts from here, and only where a probe is believed that has merely seen nothing. */
-function sinceOf(ago: number, probe: Case["probe"]): number {
-  return probe === "observe" ? Math.min(ago, UNIT.delay + UNIT.back) : 0;
+function sinceOf(ago: number, probe: Case["probe"], back: number): number {
+  return probe === "observe" ? Math.min(ago, UNIT.delay + back) : 0;
 }
 
-function untilPurge(record: LiveRecord, t: number): number {
-  return Math.max(-UNIT.back, (purgeAt(record) ?? 0) - t);
+function untilPurge(record: LiveRecord, t: number, back: number): number {
+  return Math.max(-back, (purgeAt(record) ?? 0) - t);
 }
 
 function nameProposal(proposal: Proposal): string {

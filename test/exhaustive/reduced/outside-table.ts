@@ -24,7 +24,7 @@ export class OutsideTable {
     this.#search = search;
     this.#keys = keys;
     this.deeds = listDeeds(search.about, search.dispatches);
-    this.#add({ doings: [], behind: 0 });
+    this.#add({ doings: [], clock: "right" });
   }
 
   sayable(id: number): Int32Array {
@@ -70,7 +70,7 @@ export class OutsideTable {
   #reduce({ doings }: Outside, view: number): number {
     const { current, isInFlight } = this.#viewAt(view);
     const reduced = doings.map((doing, i) => reduceDoing(doing, isInFlight && i === current, this.#search));
-    return this.#add({ doings: reduced, behind: 0 });
+    return this.#add({ doings: reduced, clock: "right" });
   }
 
   #add(outside: Outside): number {

@@ -5,6 +5,7 @@
 import { Violation } from "../../model/world.ts";
 import type { Watch } from "../describe.ts";
 import { Healer } from "../heal.ts";
+import { listSteps } from "../outside.ts";
 import type { Found, Search } from "../search.ts";
 import { KeyTable, NOWHERE } from "./key-table.ts";
 import { nameDoing, nameKey } from "./names.ts";
@@ -14,6 +15,10 @@ import { Visits } from "./visits.ts";
 export function searchReduced(search: Search, statesMax: number, watch: Watch): Found {
   return new Reduced(search, watch).run(statesMax);
 }
+
+/** In a place's second number, below that of the world. */
+const CLOCKS = ["right", "behind", "to be set right"] as const;
+const [RIGHT, BEHIND, TO_BE_SET_RIGHT] = [0, 1, 2] as const;
 
 /** Moves by number: an event on the key, time, the clock's step, then what is done outside. */
 class Reduced {
@@ -33,7 +38,7 @@ class Reduced {
     this.#watch = watch;
     this.#keys = new KeyTable(search, watch);
     this.#worlds = new OutsideTable(search, this.#keys);
-    this.#healer = new Healer(search, (key, last) => `${nameKey(key, search.about)}/${nameDoing(last)}`);
+    this.#healer = new Healer(search, (key, last) => `${nameKey(key, search)}/${nameDoing(last)}`);
   }
 
   run(statesMax: number): Found {
@@ -63,7 +68,7 @@ class Reduced {
 
   #visit(key: number, place: number): void {
     const [keys, worlds] = [this.#keys, this.#worlds];
-    const [world, behind] = [place >> 1, place & 1];
+    const [world, clock] = [place >> 2, place & 3];
     const view = keys.viewOf[key] ?? 0;
     this.#heal(key, world);
     for (const column of worlds.sayable(world)) {
@@ -73,24 +78,31 @@ class Reduced {
       const nextView = next === NOWHERE ? view : (keys.viewOf[next] ?? 0);
       // What an event means is judged even where it leads nowhere.
       const after = means === 0 && nextView === view ? world : worlds.after(world, means, nextView);
-      if (next !== NOWHERE) this.#reach(next, after, behind);
+      const isMeasured = clock === TO_BE_SET_RIGHT && keys.facts[means]?.isMeasured === true;
+      if (next !== NOWHERE) this.#reach(next, after, isMeasured ? BEHIND : clock);
     }
     const done = worlds.done(world, view);
     for (let i = 0; i < done.length; i += 2) {
       const deed = done[i] ?? 0;
       this.#move = deed < 0 ? keys.messages.length : keys.columns + deed;
-      this.#reach(deed < 0 ? keys.next(key, keys.messages.length) : key, done[i + 1] ?? 0, behind);
+      this.#reach(deed < 0 ? keys.next(key, keys.messages.length) : key, done[i + 1] ?? 0, clock);
     }
-    if (behind === 1) return;
-    this.#move = keys.messages.length + 1;
-    this.#reach(keys.next(key, this.#move), world, 1);
+    for (const { by, to } of listSteps(
+      { doings: [], clock: CLOCKS[clock] ?? "behind" },
+      this.#search.clock,
+    )) {
+      this.#move = keys.messages.length + (by < 0 ? 1 : 2);
+      this.#reach(keys.next(key, this.#move), world, CLOCKS.indexOf(to));
+    }
   }
 
   /** What can happen once the clock has been set back can happen in the same place before that, too. */
-  #reach(key: number, world: number, behind: number): void {
+  #reach(key: number, world: number, clock: number): void {
     this.#moves += 1;
-    if (behind === 1 && this.#visits.has(key, world << 1)) return;
-    this.#visits.add(key, (world << 1) | behind, this.#at, this.#move);
+    const place = world << 2;
+    const isMore = (other: number): boolean => this.#visits.has(key, place | other);
+    if (clock === BEHIND && (isMore(RIGHT) || isMore(TO_BE_SET_RIGHT))) return;
+    this.#visits.add(key, place | clock, this.#at, this.#move);
   }
 
   #heal(id: number, world: number): void {
@@ -107,7 +119,7 @@ class Reduced {
   #describe(): void {
     for (let at = 0; at < this.#visits.count; at += 1) {
       const [id, place] = [this.#visits.key[at] ?? 0, this.#visits.outside[at] ?? 0];
-      const [key, outside] = [this.#keys.keys[id], this.#worlds.outsides[place >> 1]];
+      const [key, outside] = [this.#keys.keys[id], this.#worlds.outsides[place >> 2]];
       if (key !== undefined && outside !== undefined) this.#watch.place({ key, outside }, this.#search.about);
     }
   }
@@ -127,7 +139,9 @@ class Reduced {
     const { messages, columns } = this.#keys;
     if (move < 0) return "liveness";
     if (move < messages.length) return messages[move]?.name ?? "";
-    if (move < columns) return move === messages.length ? "time passes" : "the object's clock steps back";
+    if (move === messages.length) return "time passes";
+    if (move < columns)
+      return `the object's clock ${move === messages.length + 1 ? "steps back" : "is set right"}`;
     const { deeds } = this.#worlds;
     const deed = move - columns;
     return `${deeds[deed % deeds.length]?.name} ${Math.floor(deed / deeds.length) + 1}`;

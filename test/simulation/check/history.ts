@@ -145,7 +145,7 @@ export type Remains = {
     values: readonly string[];
     alarm: number | null;
   }[];
-  /** Lines that a shard has not let go of, and how long its log is. */
+  /** Lines that a shard has not let go of, and how much of its log is published. */
   shards: readonly {
     shard: string;
     size: number;
@@ -177,6 +177,7 @@ export type History = {
   /** How many keys may be new in a minute, by the clock of who counts them. Null: nobody counts. */
   quota: { newKeysPerMinute: number; clock: number } | null;
   remains: Remains;
+  endedAt: number;
   /** Nothing more was going to happen. */
   cameToRest: boolean;
   marks: ReadonlyMap<string, number>;

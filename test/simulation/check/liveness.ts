@@ -1,13 +1,23 @@
 /** What has to come about once nothing goes wrong any more. */
-import type { Left } from "./history.ts";
+import type { History, Left } from "./history.ts";
 import type { Invariant } from "./safety.ts";
-import type { View } from "./view.ts";
+import type { Call, View } from "./view.ts";
 
 const LATE_MS = 300_000;
 
-/** What is left at the end, and what was left before anybody called again. */
+/** A clock that is turned back keeps a machine from some of what is due for so long. */
+const BACK_MS_MAX = 60_000;
+
+export function isTurnedBack({ clocks }: History): boolean {
+  return clocks.backMs > BACK_MS_MAX;
+}
+
+/**
+ * What is left at the end, and what was left before anybody called again. An alarm stands by the clock that it was armed by: where that was
+ * turned back, it may take a caller to find out.
+ */
 function allLeft({ history }: View): readonly Left[] {
-  return [...(history.rested ?? []), ...history.left];
+  return isTurnedBack(history) ? history.left : [...(history.rested ?? []), ...history.left];
 }
 
 /** L1: nothing stays in flight. */
@@ -35,6 +45,12 @@ function recordsGo(view: View): string | null {
   return null;
 }
 
+function isFinal({ answer }: Call): boolean {
+  if (answer === null) return false;
+  const isGiven = answer.slug === "" && ["executed", "replayed"].includes(answer.mark);
+  return isGiven || ["answer-not-kept", "key-expired"].includes(answer.slug);
+}
+
 /** L5: the last call of every key is answered for good, unless its outcome can't be known. */
 function lastCallsSucceed({ history, keys }: View): string | null {
   const unknown = new Set(
@@ -45,15 +61,15 @@ function lastCallsSucceed({ history, keys }: View): string | null {
     if (last === undefined) continue;
     const { answer } = last;
     if (answer === null) return `call ${last.call}, the last of ${key}, was not answered`;
-    const isFinal =
-      (answer.slug === "" && ["executed", "replayed"].includes(answer.mark)) ||
-      ["answer-not-kept", "key-expired"].includes(answer.slug);
     const isOthers = answer.slug === "key-reused" && calls.some(({ variant }) => variant !== last.variant);
     // A belief that takes its time may take it beyond the last call.
     const isOpen = unknown.has(key) || history.probing === "observed";
     const isUnknown = answer.slug === "outcome-unknown" && isOpen;
     const isCounted = answer.slug === "quota-exceeded" && history.quota !== null;
-    if (!isFinal && !isOthers && !isUnknown && !isCounted)
+    // Its twin has the answer.
+    const isShared =
+      answer.slug === "in-flight" && calls.some((call) => isFinal(call) && call.endedAt > last.at);
+    if (!isFinal(last) && !isOthers && !isUnknown && !isCounted && !isShared)
       return `call ${last.call}, the last of ${key}, got ${answer.status} ${answer.slug}`;
   }
   return null;

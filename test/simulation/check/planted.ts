@@ -130,6 +130,7 @@ export function historyOf(rows: readonly [number, Datum][], changes: Partial<His
     mayReach: ["https://origin.example/"],
     quota: null,
     remains: NOTHING_REMAINS,
+    endedAt: 1_000_000,
     cameToRest: true,
     marks: new Map(),
     digest: 0,

@@ -1,5 +1,5 @@
 /** The safety invariants that clients, origin and storage can show, each a pure function over one history. The text says what is broken. */
-import { type Rules, rowsOf, type Stored } from "./history.ts";
+import { type Answered, type Rules, rowsOf, type Stored } from "./history.ts";
 import { type Call, isKept, isOfOneWindow, rightsOf, type View, windowOf } from "./view.ts";
 
 export type Invariant = (view: View) => string | null;
@@ -124,11 +124,16 @@ const OF_THE_SAME: ReadonlySet<string> = new Set([
   "key-expired",
 ]);
 
+/** A 502 or 504 says of its own call that its answer was lost. */
+function isOnTheKey({ slug, status }: Answered): boolean {
+  return OF_THE_SAME.has(slug) && status === 409;
+}
+
 /** I8: whatever state a key is in, another request under it is told that it is another one. */
 function othersAreToldSo({ keys, arrivals }: View): string | null {
   for (const { calls, grants } of keys.values()) {
     for (const { answer, variant, call, windows } of calls) {
-      if (answer === null || windows[0] !== windows[1] || !OF_THE_SAME.has(answer.slug)) continue;
+      if (answer === null || windows[0] !== windows[1] || !isOnTheKey(answer)) continue;
       const inWindow = grants.filter(({ window }) => window === windows[0]);
       const asked = inWindow.flatMap(({ effect }) => arrivals.get(effect) ?? []);
       if (asked.length > 0 && !asked.some((arrival) => arrival.variant === variant))

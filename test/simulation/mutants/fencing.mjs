@@ -22,11 +22,11 @@ export const FENCING = [
         from: `  if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
   switch (record.state) {
     case "in-flight":
-      return stay(toUnknown(record, reason, t), { kind: "done" });`,
+      return stay(toUnknown(record, reason, t, now), { kind: "done" });`,
         to: `  if (record.state === "absent" || token.n < 1) return stay(record, { kind: "fenced" });
   switch (record.state) {
     case "in-flight":
-      return stay(toUnknown(record, reason, t), { kind: "done" });`,
+      return stay(toUnknown(record, reason, t, now), { kind: "done" });`,
       },
     ],
   },
@@ -144,8 +144,19 @@ export const FENCING = [
     changes: [
       {
         file: "src/core/step.ts",
-        from: `before.state === "absent" ? now : Math.max(before.t, now);`,
-        to: "now;",
+        from: "const t = timeOf(found, now);",
+        to: "const t = now;",
+      },
+    ],
+  },
+  {
+    name: "a lease lasts until a clock that was turned back has caught up",
+    layer: "core",
+    changes: [
+      {
+        file: "src/core/step.ts",
+        from: "return { ...record, ahead: record.t - now };",
+        to: "return record;",
       },
     ],
   },

@@ -59,10 +59,15 @@ export const KEEPING = [
     changes: [
       {
         file: EXECUTE,
-        from: "with nobody running it.\n    executor.ended(grant.token);",
-        to: "with nobody running it.",
+        from: "      lease.end();\n      executor.ended(grant.token);",
+        to: "      lease.end();",
       },
     ],
+  },
+  {
+    name: "an answer that is passed on is read ahead of its caller",
+    layer: "origin",
+    changes: [{ file: "src/origin/clock.ts", from: "{ highWaterMark: 0 }", to: "{ highWaterMark: 1 }" }],
   },
   {
     name: "bodies are deleted before anybody was told",

@@ -26,7 +26,7 @@ export const LEAVING = [
       },
       {
         file: STEP,
-        from: `    case "unknown":\n      return record.probeDue;`,
+        from: `    case "unknown":\n      return probeDueOf(record, now);`,
         to: `    case "unknown":\n      return purgeAt(record);`,
       },
     ],
@@ -48,7 +48,7 @@ export const LEAVING = [
     changes: [
       {
         file: STEP,
-        from: `    case "unknown":\n      return record.probeDue;`,
+        from: `    case "unknown":\n      return probeDueOf(record, now);`,
         to: `    case "unknown":\n      return null;`,
       },
     ],
@@ -76,23 +76,12 @@ export const LEAVING = [
     ],
   },
   {
-    name: "a record whose end was told lives again when the clock goes back",
-    layer: "key",
-    changes: [
-      {
-        file: STORE,
-        from: "this.#ending.inc === stored.inc ? this.#ending.at : 0",
-        to: "0",
-      },
-    ],
-  },
-  {
     name: "an outcome that a probe could not learn is not asked for again",
     layer: "core",
     changes: [
       {
         file: "src/core/close.ts",
-        from: `    case "silent":\n      return stay(probeLater(record, jitter, t), { kind: "done" });`,
+        from: `    case "silent":\n      return stay(probeLater(record, jitter, t, now), { kind: "done" });`,
         to: `    case "silent":\n      return stay({ ...record, t, probeDue: null }, { kind: "done" });`,
       },
     ],
@@ -110,8 +99,8 @@ export const LEAVING = [
     changes: [
       {
         file: "src/key/storage/codec.ts",
-        from: `isRecord(stored) ? { kind: "record", record: stored } : { kind: "unreadable" }`,
-        to: `isRecord(stored) ? { kind: "record", record: stored } : { kind: "absent" }`,
+        from: `isRecord(read) ? { kind: "record", record: read } : { kind: "unreadable" }`,
+        to: `isRecord(read) ? { kind: "record", record: read } : { kind: "absent" }`,
       },
     ],
   },

@@ -20,7 +20,7 @@ export const RUNNING = [
     changes: [
       {
         file: "src/core/step.ts",
-        from: `return isTruth ? record : toUnknown(record, "lease-over", t);`,
+        from: `return isTruth ? record : toUnknown(record, "lease-over", t, now);`,
         to: `return isTruth ? record : ({ ...record, state: "released", t, releasedAt: t, evidence: "never-dispatched" } as KeyRecord);`,
       },
     ],
@@ -31,7 +31,7 @@ export const RUNNING = [
     changes: [
       {
         file: "src/core/step.ts",
-        from: `isOrphan ? toUnknown(record, "object-restarted", t) : record`,
+        from: `isOrphan ? toUnknown(record, "object-restarted", t, now) : record`,
         to: `isOrphan ? ({ ...record, state: "released", t, releasedAt: t, evidence: "never-dispatched" } as KeyRecord) : record`,
       },
     ],

@@ -1,20 +1,25 @@
-/** Writes what became of each mutant into `test/README.md`. */
+/** Writes what became of each mutant into `test/README.md`. Rows of mutants that were not hunted this time stay as they are. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
+import { MUTANTS } from "./list.mjs";
 
 const README = new URL("../../README.md", import.meta.url);
-const BLOCK = /(<!-- mutants -->)[\s\S]*?(<!-- \/mutants -->)/;
+const BLOCK = /(<!-- mutants -->)([\s\S]*?)(<!-- \/mutants -->)/;
+const LIVES = "**lives**";
 
-export function writeTable(mutants, deaths, { seed, histories }) {
-  const rows = mutants.map(({ name, layer }) => {
+export function writeTable(deaths, { seed, histories }) {
+  const readme = readFileSync(README, "utf8");
+  const earlier = rowsIn(BLOCK.exec(readme)?.[2] ?? "");
+  const rows = MUTANTS.flatMap(({ name, layer }) => {
     const death = deaths.get(name);
-    return `| ${name} | ${layer} | ${death === null ? "**lives**" : `${death.history} | ${death.invariant}`} |`;
+    if (death === undefined) return earlier.has(name) ? [earlier.get(name)] : [];
+    return `| ${name} | ${layer} | ${death === null ? `${LIVES} |` : `${death.history} | ${death.invariant}`} |`;
   });
-  const dead = mutants.filter(({ name }) => deaths.get(name) !== null).length;
+  const dead = rows.filter((row) => !row.includes(LIVES)).length;
   const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
   const day = new Date().toISOString().slice(0, 10);
   const text = [
-    `${dead} of ${mutants.length} dead, each within ${histories} histories from seed ${seed}; ${day}, on ${commit}.`,
+    `${dead} of ${rows.length} dead, each within ${histories} histories from seed ${seed}; ${day}, on ${commit}.`,
     "",
     "| mutant | layer | dies at history | by |",
     "| --- | --- | --- | --- |",
@@ -22,6 +27,12 @@ export function writeTable(mutants, deaths, { seed, histories }) {
   ].join("\n");
   writeFileSync(
     README,
-    readFileSync(README, "utf8").replace(BLOCK, (_, open, close) => `${open}\n${text}\n${close}`),
+    readme.replace(BLOCK, (_, open, _block, close) => `${open}\n${text}\n${close}`),
   );
+}
+
+/** By the names of the mutants. */
+function rowsIn(block) {
+  const rows = block.split("\n").filter((line) => line.startsWith("| "));
+  return new Map(rows.map((row) => [row.split(" | ")[0]?.slice(2), row]));
 }

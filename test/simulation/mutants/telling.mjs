@@ -102,24 +102,12 @@ export const TELLING = [
     ],
   },
   {
-    name: "an older bundle takes the place of a longer one",
-    layer: "ledger",
-    changes: [
-      {
-        file: "src/ledger/d1.ts",
-        from: `
-  WHERE excluded.count > count AND substr(excluded.body, 1, length(body)) = body`,
-        to: "",
-      },
-    ],
-  },
-  {
     name: "an older write to D1 wins over a newer",
     layer: "ledger",
-    changes: [{ file: "src/ledger/d1.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
+    changes: [{ file: "src/ledger/d1-effects.ts", from: "  WHERE excluded.version > version`;", to: "`;" }],
   },
   {
-    name: "how far the database is, is noted before it is there",
+    name: "how far D1 has come is noted before it is there",
     layer: "ledger",
     changes: [
       {
@@ -148,17 +136,6 @@ export const TELLING = [
         file: "src/ledger/shard/rounds.ts",
         from: "return Math.min(written - (written % BUNDLE_LINES), push);",
         to: "return Math.min(written, push);",
-      },
-    ],
-  },
-  {
-    name: "a late word opens a row of its own",
-    layer: "ledger",
-    changes: [
-      {
-        file: "src/ledger/effects.ts",
-        from: "must: (isOpenOnly || state === null) && earlier?.must !== 1 ? 0 : 1,",
-        to: "must: isOpenOnly && earlier?.must !== 1 ? 0 : 1,",
       },
     ],
   },

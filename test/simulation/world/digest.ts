@@ -4,38 +4,41 @@
  */
 import { hash } from "node:crypto";
 
-type Known = { input: Uint8Array; bytes: Uint8Array; hex: string };
+type Known = { size: number; words: Int32Array; bytes: Uint8Array; hex: string };
 
 const SLOTS = 4_096;
+const WORD_BYTES = 4;
 const known: (Known | undefined)[] = Array.from({ length: SLOTS });
 
-/** Of what is to be digested, so many bytes at most say which slot it has. */
-const SAMPLES = 32;
+/** What is to be digested lies here, byte by byte and, as it is compared, word by word. */
+let bytes = Buffer.from(new ArrayBuffer(16_384));
+let words = new Int32Array(bytes.buffer);
 
-let scratch = Buffer.alloc(16_384);
-
-function scratchFor(size: number): Buffer {
-  if (scratch.length < size) scratch = Buffer.alloc(2 * size);
-  return scratch;
+function makeRoom(size: number): Buffer {
+  if (bytes.length < size + WORD_BYTES) {
+    bytes = Buffer.from(new ArrayBuffer(WORD_BYTES * (size + WORD_BYTES)));
+    words = new Int32Array(bytes.buffer);
+  }
+  return bytes;
 }
 
-function isSame(input: Uint8Array, size: number): boolean {
-  if (input.length !== size) return false;
-  for (let i = 0; i < size; i++) if (input[i] !== scratch[i]) return false;
+function areSame(some: Int32Array, others: Int32Array, count: number): boolean {
+  for (let i = 0; i < count; i++) if (some[i] !== others[i]) return false;
   return true;
 }
 
-/** The digest of the first bytes of `scratch`. */
+/** The digest of the first bytes. */
 function find(size: number): Known {
+  const count = Math.ceil(size / WORD_BYTES);
+  for (let i = size; i < WORD_BYTES * count; i++) bytes[i] = 0;
+  const given = words;
   let sum = size;
-  const step = 1 + Math.floor(size / SAMPLES);
-  for (let i = size - 1; i >= 0; i -= step) sum = Math.imul(sum ^ (scratch[i] ?? 0), 16_777_619);
+  for (let i = 0; i < count; i++) sum = Math.imul(sum ^ (given[i] ?? 0), 16_777_619);
   const slot = (sum ^ (sum >>> 16)) & (SLOTS - 1);
   const found = known[slot];
-  if (found !== undefined && isSame(found.input, size)) return found;
-  const input = Uint8Array.from(scratch.subarray(0, size));
-  const hex = hash("sha256", input, "hex");
-  const made = { input, bytes: Buffer.from(hex, "hex"), hex };
+  if (found !== undefined && found.size === size && areSame(found.words, given, count)) return found;
+  const hex = hash("sha256", bytes.subarray(0, size), "hex");
+  const made = { size, words: given.slice(0, count), bytes: Buffer.from(hex, "hex"), hex };
   known[slot] = made;
   return made;
 }
@@ -44,7 +47,7 @@ function find(size: number): Known {
 export function sha256(...parts: readonly Uint8Array[]): Uint8Array {
   let size = 0;
   for (const part of parts) size += part.length;
-  const into = scratchFor(size);
+  const into = makeRoom(size);
   let at = 0;
   for (const part of parts) {
     into.set(part, at);
@@ -56,7 +59,7 @@ export function sha256(...parts: readonly Uint8Array[]): Uint8Array {
 /** In hex, of bytes or of the UTF-8 of a text. */
 export function digestOf(body: string | Uint8Array): string {
   const size = body.length * (typeof body === "string" ? 3 : 1);
-  const into = scratchFor(size);
+  const into = makeRoom(size);
   if (typeof body === "string") return find(into.write(body)).hex;
   into.set(body);
   return find(size).hex;

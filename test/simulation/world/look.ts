@@ -63,7 +63,7 @@ export function readRemains({ hosts, isolates, left, bundleLines, hasDatabase }:
   }));
   const shards = [...hosts.ledger.values()].map(({ name, durable: { kv, tables } }) => ({
     shard: name,
-    size: (kv.get("log") as { size: number } | undefined)?.size ?? 0,
+    size: (kv.get("published") as { size: number } | undefined)?.size ?? 0,
     bundleLines,
     staged: tables?.staged ?? [],
   }));

@@ -27,6 +27,8 @@ const SECOND = 1_000;
 const RESTED_MS = 2_900 * SECOND;
 /** By then the calls that come last have been answered, and what they left is over too. */
 const REST_MS = RESTED_MS + 2_000 * SECOND;
+/** Longer than what an alarm has begun takes when nothing goes wrong, shorter than from one alarm to the next. */
+const LAST_WORD_MS = 5 * SECOND;
 
 export type RunOptions = {
   seed: number;
@@ -288,6 +290,9 @@ export class World {
     this.#scheduler.at(healAt, OUTSIDE, "heal", () => this.#heal());
     const end = healAt + REST_MS;
     while (this.#scheduler.events < EVENTS_MAX && this.#scheduler.step(end));
+    // What an alarm has begun at the very end comes to its end, too.
+    const isBegun = ({ label }: Task): boolean => !label.startsWith("alarm ");
+    while (this.#scheduler.left().some(isBegun) && this.#scheduler.step(end + LAST_WORD_MS));
     const history: History = {
       seed: this.#options.seed,
       rows: this.#rows,
@@ -300,6 +305,7 @@ export class World {
       mayReach: [...ORIGIN_REACH, ...(policies[0].authorize === null ? [] : [policies[0].authorize])],
       quota: this.#readQuota(),
       remains: this.#readRemains(),
+      endedAt: end,
       cameToRest: this.#scheduler.events < EVENTS_MAX,
       marks: this.#marks,
       digest: this.#scheduler.digest,

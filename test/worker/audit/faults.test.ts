@@ -9,7 +9,7 @@ import {
 } from "../../../src/core/limits.ts";
 import type { KeyPort, LedgerPort } from "../../../src/core/ports.ts";
 import { type LiveRecord, undelivered } from "../../../src/core/record.ts";
-import { Observer } from "../../../src/gateway/audit/observer.ts";
+import { IsolateObserver } from "../../../src/gateway/audit/observer.ts";
 import { noLedger } from "../../../src/ledger/none.ts";
 import { advanceClock, MINUTE, SECOND, settleDown, stopClock, until } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
@@ -18,6 +18,7 @@ import {
   beginAt,
   countWritesIn,
   evict,
+  grantAt,
   keyObject,
   makeLedger,
   makeOperation,
@@ -216,8 +217,7 @@ describe("an observation", () => {
   it.each(["pay", "durable"])("on /%s is no change to whoever waits for one", async (route) => {
     const operation = await makeOperation(route, makeKey());
     await withParts(keyObject(operation.name), {}, async (object, { storage }) => {
-      const begun = await beginAt(object, operation);
-      if (begun.kind !== "run") throw new Error("not granted");
+      const grant = await grantAt(object, operation);
       let looked = false;
       const look = object.look(5 * SECOND).then((found) => {
         looked = true;
@@ -228,7 +228,7 @@ describe("an observation", () => {
       await until(() => observedIn(recordIn(storage)) === 1);
       await settleDown();
       expect(looked).toBe(false);
-      await object.report(route, begun.grant.token, "timeout");
+      await object.report(route, grant.token, "timeout");
       expect(await look).toMatchObject({ status: { state: "unknown" } });
     });
   });
@@ -300,7 +300,7 @@ describe("an isolate that replays from its memory", () => {
     };
     const keys = { observe };
     const dropped: unknown[] = [];
-    const observer = new Observer((event, members) => void dropped.push([event, members]));
+    const observer = new IsolateObserver((event, members) => void dropped.push([event, members]));
     const work = observer.note(keys, "name", "replayed", 0);
     expect(calls).toEqual([]);
     await until(() => calls.length === 1);
@@ -316,7 +316,7 @@ describe("an isolate that replays from its memory", () => {
 
   it("forgets calls that never end, of keys that nobody asks again, and says what was lost", async () => {
     const dropped: unknown[] = [];
-    const observer = new Observer((event, members) => void dropped.push([event, members]));
+    const observer = new IsolateObserver((event, members) => void dropped.push([event, members]));
     const never: Pick<KeyPort, "observe"> = { observe: () => new Promise(() => undefined) };
     const begun = Date.now();
     const names = ["first", "second", "third"];

@@ -6,12 +6,12 @@ import { settleDown } from "../support/clock.ts";
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
-  changeRoutes,
+  grantAt,
   keyObject,
   makeOperation,
   recordIn,
   submitTo,
-  withParts,
+  withRoutes,
 } from "../support/object.ts";
 import { makeGate, mockOrigin } from "../support/origin.ts";
 
@@ -28,22 +28,20 @@ describe("a begin that is repeated after its route's executor has changed", () =
     mockOrigin();
     const operation = await makeOperation("worker", makeKey());
     const stub = keyObject(operation.name);
-    const first = await beginAt(stub, operation);
-    if (first.kind !== "run") throw new Error(first.kind);
-    await withParts(stub, changeRoutes({ executor: "object" }), async (object, { storage }) => {
+    const first = await grantAt(stub, operation);
+    await withRoutes(stub, { executor: "object" }, async (object, { storage }) => {
       const again = await answerOf(beginAt(object, operation));
-      expect(again).toMatchObject({ kind: "run", grant: { token: first.grant.token } });
+      expect(again).toMatchObject({ kind: "run", grant: { token: first.token } });
       expect(recordIn(storage)).toMatchObject({ state: "in-flight", n: 1, terms: { executor: "worker" } });
     });
   });
 
   it("twice gets the grant it had both times, where its object has the new executor already", async () => {
     const operation = await makeOperation("worker", makeKey());
-    await withParts(keyObject(operation.name), changeRoutes({ executor: "object" }), async (object) => {
-      const first = await answerOf(beginAt(object, operation));
-      if (first.kind !== "run") throw new Error(first.kind);
+    await withRoutes(keyObject(operation.name), { executor: "object" }, async (object) => {
+      const first = await answerOf(grantAt(object, operation));
       const again = await answerOf(beginAt(object, operation));
-      expect(again).toMatchObject({ kind: "run", grant: { token: first.grant.token } });
+      expect(again).toMatchObject({ kind: "run", grant: { token: first.token } });
     });
   });
 
@@ -54,7 +52,7 @@ describe("a begin that is repeated after its route's executor has changed", () =
       return new Response(`answer ${number}`, { status: 201 });
     });
     const operation = await makeOperation("pay", makeKey());
-    await withParts(keyObject(operation.name), changeRoutes({ executor: "worker" }), async (object) => {
+    await withRoutes(keyObject(operation.name), { executor: "worker" }, async (object) => {
       const calls = [submitTo(object, operation), submitTo(object, operation)];
       await origin.arrived(1);
       await settleDown();
@@ -101,10 +99,9 @@ describe("the executor", () => {
     const origin = mockOrigin((_arrival, number) => new Response("x", { status: number === 1 ? 429 : 201 }));
     const operation = await makeOperation("worker", makeKey());
     const stub = keyObject(operation.name);
-    const first = await beginAt(stub, operation);
-    if (first.kind !== "run") throw new Error(first.kind);
-    await stub.release("worker", first.grant.token, "status-list");
-    await withParts(stub, changeRoutes({ executor: "object" }), async (object, { storage }) => {
+    const first = await grantAt(stub, operation);
+    await stub.release("worker", first.token, "status-list");
+    await withRoutes(stub, { executor: "object" }, async (object, { storage }) => {
       expect((await submitTo(object, { ...operation, nonce: "two" })).kind).toBe("released");
       expect(recordIn(storage)).toMatchObject({ n: 2, terms: { executor: "object" } });
       expect((await submitTo(object, { ...operation, nonce: "three" })).kind).toBe("executed");

@@ -11,7 +11,15 @@ import {
   until,
 } from "../support/clock.ts";
 import { expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
-import { beginAt, keyObject, makeOperation, nameOf, readRecord, submitTo } from "../support/object.ts";
+import {
+  beginAt,
+  grantAt,
+  keyObject,
+  makeOperation,
+  nameOf,
+  readRecord,
+  submitTo,
+} from "../support/object.ts";
 import { makeGate, mockOrigin, type Origin } from "../support/origin.ts";
 
 /** An origin whose answers wait for the gates, one each, in the order of arrival. */
@@ -50,10 +58,9 @@ describe("a lease", () => {
     stopClock();
     const operation = await makeOperation("worker", makeKey());
     const stub = keyObject(operation.name);
-    const begun = await beginAt(stub, operation);
-    if (begun.kind !== "run") throw new Error(begun.kind);
-    expect(begun.grant).toMatchObject({ leaseMs: 30 * SECOND, executionMs: 5 * MINUTE });
-    const { token } = begun.grant;
+    const grant = await grantAt(stub, operation);
+    expect(grant).toMatchObject({ leaseMs: 30 * SECOND, executionMs: 5 * MINUTE });
+    const { token } = grant;
     for (let passed = 0; passed < 5 * MINUTE - 20 * SECOND; passed += 20 * SECOND) {
       advanceClock(20 * SECOND);
       expect(await stub.renew("worker", token)).toBe("renewed");
@@ -166,9 +173,7 @@ describe("a call that is made again", () => {
   it("settles, reports and releases once", async () => {
     const operation = await makeOperation("worker", makeKey());
     const stub = keyObject(operation.name);
-    const begun = await beginAt(stub, operation);
-    if (begun.kind !== "run") throw new Error(begun.kind);
-    const { token } = begun.grant;
+    const { token } = await grantAt(stub, operation);
     expect(await stub.report("worker", token, "timeout")).toBe("done");
     expect(await stub.report("worker", token, "timeout")).toBe("done");
     expect(await stub.release("worker", token, "status-list")).toBe("done");
@@ -184,9 +189,8 @@ describe("a call that is made again", () => {
   ])("with the token of %s changes nothing", async (_case, change) => {
     const operation = await makeOperation("worker", makeKey());
     const stub = keyObject(operation.name);
-    const begun = await beginAt(stub, operation);
-    if (begun.kind !== "run") throw new Error(begun.kind);
-    const token = { ...begun.grant.token, ...change };
+    const grant = await grantAt(stub, operation);
+    const token = { ...grant.token, ...change };
     expect(await stub.renew("worker", token)).toBe("fenced");
     expect(await stub.report("worker", token, "timeout")).toBe("fenced");
     expect(await stub.release("worker", token, "status-list")).toBe("fenced");

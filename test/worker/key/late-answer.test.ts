@@ -5,19 +5,13 @@ import type { Grant } from "../../../src/core/event.ts";
 import type { FreshAnswer, Operation } from "../../../src/core/ports.ts";
 import { advanceClock, SECOND, stopClock } from "../support/clock.ts";
 import { makeKey } from "../support/gateway.ts";
-import { beginAt, type KeyStub, keyObject, makeOperation } from "../support/object.ts";
+import { beginAt, grantAt, type KeyStub, keyObject, makeOperation } from "../support/object.ts";
 
 const MB = 1_000_000;
 
 /** A whole answer whose body is `size` times one letter. */
 function makeAnswer(letter: string, size: number): FreshAnswer {
   return { kind: "whole", status: 201, headers: [], body: new TextEncoder().encode(letter.repeat(size)) };
-}
-
-async function grantAt(stub: KeyStub, operation: Operation): Promise<Grant> {
-  const begun = await beginAt(stub, operation);
-  if (begun.kind !== "run") throw new Error(begun.kind);
-  return begun.grant;
 }
 
 /** The rows of a stored body and a digest of each. */

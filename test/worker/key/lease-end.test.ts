@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Waiters } from "../../../src/key/waiters.ts";
-import { advanceClock, SECOND, stopTimers, until } from "../support/clock.ts";
-import { expectProblem, get, makeKey, post } from "../support/gateway.ts";
-import { idOf, type KeyStub, keyObject, nameOf, runAlarm } from "../support/object.ts";
+import { advanceClock, DAY, SECOND, stopTimers, until } from "../support/clock.ts";
+import { expectAnswer, expectProblem, get, makeKey, post } from "../support/gateway.ts";
+import { idOf, type KeyStub, keyObject, nameOf, readTraces, runAlarm } from "../support/object.ts";
 import { type Gate, makeGate, mockOrigin } from "../support/origin.ts";
 
 const WAIT = { Prefer: "wait=10" };
@@ -52,4 +52,19 @@ describe.each(ENDINGS)("a lease that %s ends", (_name, end) => {
     held.gate.open();
     await held.first;
   });
+});
+
+it("of a clock that was years ahead, and came back, ends a lease's length after somebody has looked", async () => {
+  stopTimers();
+  advanceClock(10 * 365 * DAY);
+  const { key, stub, gate, first } = await holdKey();
+  advanceClock(-10 * 365 * DAY);
+  await expectProblem(await post("/worker", key), "in-flight", 409);
+  const { alarm } = await readTraces(stub);
+  expect((alarm ?? 0) - Date.now()).toBeLessThanOrEqual(30 * SECOND);
+  advanceClock(30 * SECOND);
+  await expectProblem(await post("/worker", key), "outcome-unknown", 409);
+  gate.open();
+  await expectAnswer(await first, "executed");
+  await expectAnswer(await post("/worker", key), "replayed");
 });

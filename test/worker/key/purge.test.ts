@@ -10,7 +10,6 @@ import { advanceClock, DAY, SECOND, settleDown, stopClock } from "../support/clo
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
-  changeRoutes,
   expectNoTraces,
   keyObject,
   makeLedger,
@@ -18,6 +17,7 @@ import {
   recordIn,
   submitTo,
   withParts,
+  withRoutes,
 } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
@@ -253,7 +253,7 @@ describe("a stored record", () => {
     const operation = await makeOperation("short", key);
     const stub = keyObject(operation.name);
     await withParts(stub, {}, (object) => submitTo(object, operation));
-    await withParts(stub, changeRoutes({ windowMs: DAY }), async (object) => {
+    await withRoutes(stub, { windowMs: DAY }, async (object) => {
       const retry = async () => submitTo(object, await makeOperation("short", key));
       advanceClock(9 * SECOND);
       expect((await retry()).kind).toBe("replayed");

@@ -1,22 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Operation } from "../../../src/core/ports.ts";
 import { makeKey } from "../support/gateway.ts";
-import {
-  changeRoutes,
-  type KeyStub,
-  keyObject,
-  makeOperation,
-  recordIn,
-  submitTo,
-  withParts,
-} from "../support/object.ts";
+import { type KeyStub, keyObject, makeOperation, recordIn, submitTo, withRoutes } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 type Told = { kind: string; body: string };
 
 /** What a caller is told by an object that has just started with the setting on or off. */
 function submitUnder(stub: KeyStub, sealWithKey: boolean, operation: Operation): Promise<Told> {
-  return withParts(stub, changeRoutes({ sealWithKey }), async (object) => {
+  return withRoutes(stub, { sealWithKey }, async (object) => {
     const begun = await submitTo(object, { ...operation, nonce: crypto.randomUUID() });
     const body = "given" in begun ? await new Response(begun.given.body).text() : "";
     return { kind: begun.kind, body };
@@ -43,14 +35,10 @@ describe.each([true, false])("an answer that was stored while seal_with_key was 
   it("says in its record whether the client's key belongs to it", async () => {
     mockOrigin();
     const operation = await makeOperation("pay", makeKey(), { rawKey: "the client's own key" });
-    await withParts(
-      keyObject(operation.name),
-      changeRoutes({ sealWithKey: before }),
-      async (object, { storage }) => {
-        await submitTo(object, operation);
-        expect(recordIn(storage)).toMatchObject({ answer: { sealed: { isBound: before } } });
-      },
-    );
+    await withRoutes(keyObject(operation.name), { sealWithKey: before }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      expect(recordIn(storage)).toMatchObject({ answer: { sealed: { isBound: before } } });
+    });
   });
 });
 
@@ -60,7 +48,7 @@ describe("an answer bound to the client's key", () => {
     const operation = await makeOperation("pay", makeKey(), { rawKey: "the client's own key" });
     const stub = keyObject(operation.name);
     await submitUnder(stub, true, operation);
-    await withParts(stub, changeRoutes({ sealWithKey: false }), async (object) => {
+    await withRoutes(stub, { sealWithKey: false }, async (object) => {
       const again = (rawKey: string) =>
         submitTo(object, { ...operation, rawKey, nonce: crypto.randomUUID() });
       expect((await again(operation.rawKey)).kind).toBe("replayed");

@@ -3,15 +3,7 @@ import type { RoutePolicy } from "../../../src/core/policy.ts";
 import type { Operation } from "../../../src/core/ports.ts";
 import { passTime, SECOND, START, stopClock, stopTimers } from "../support/clock.ts";
 import { makeKey } from "../support/gateway.ts";
-import {
-  beginAt,
-  changeRoutes,
-  keyObject,
-  makeOperation,
-  recordIn,
-  submitTo,
-  withParts,
-} from "../support/object.ts";
+import { grantAt, keyObject, makeOperation, recordIn, submitTo, withRoutes } from "../support/object.ts";
 import { mockOrigin, type Origin } from "../support/origin.ts";
 
 const EXECUTION_MS = 20 * SECOND;
@@ -39,7 +31,7 @@ describe.each(ANSWERS)("a caller that doesn't read on %s", (_name, headers, chan
     stopTimers();
     const origin = mockEndless(headers);
     const operation = await makeOperation("pay", makeKey());
-    await withParts(keyObject(operation.name), changeRoutes(changes), async (object, { storage }) => {
+    await withRoutes(keyObject(operation.name), changes, async (object, { storage }) => {
       const response = await submitTo(object, operation);
       if (response.kind !== "streamed") throw new Error(response.kind);
       await passTime(EXECUTION_MS - 1);
@@ -64,15 +56,14 @@ describe("a lease", () => {
   ])("never ends after the longest execution of its route: %s", async (_case, executionMsMax) => {
     stopClock();
     const operation = await makeOperation("worker", makeKey());
-    const rules = changeRoutes({ executor: "worker", executionMsMax });
-    await withParts(keyObject(operation.name), rules, async (object, { storage }) => {
-      const begun = await beginAt(object, operation);
-      if (begun.kind !== "run") throw new Error(begun.kind);
-      expect(begun.grant.leaseMs).toBeLessThanOrEqual(executionMsMax);
+    const rules = { executor: "worker", executionMsMax } as const;
+    await withRoutes(keyObject(operation.name), rules, async (object, { storage }) => {
+      const grant = await grantAt(object, operation);
+      expect(grant.leaseMs).toBeLessThanOrEqual(executionMsMax);
       const ends: unknown[] = [];
       for (let passed = 0; passed < executionMsMax; passed += 5 * SECOND) {
         vi.setSystemTime(START + passed);
-        await object.renew("worker", begun.grant.token);
+        await object.renew("worker", grant.token);
         const record = recordIn(storage);
         ends.push(record.state === "in-flight" && record.leaseUntil);
       }

@@ -113,6 +113,18 @@ describe("a shard", () => {
     expect((await readLines(SHARD)).map(({ index }) => index)).toEqual(log.map((_, i) => i));
   });
 
+  it("reads for one delivery more what the log is at, and nothing that it knows or that is not due soon", async () => {
+    stopClock();
+    const [first, second] = [await makeDelivery(1), await makeDelivery(1)];
+    await runInDurableObject(stub, async (object: LedgerObject, { storage }) => {
+      await object.append(PLACE, first);
+      const reads = vi.spyOn(storage.kv, "get");
+      expect(await object.append(PLACE, second)).toMatchObject({ kind: "held" });
+      const names = new Set(reads.mock.calls.map(([name]) => name));
+      expect([...names].sort()).toEqual(["before", "closed", "log"]);
+    });
+  });
+
   it("waits for more, and for no more than make a batch", async () => {
     stopClock();
     const deliveries = await Promise.all(Array.from({ length: 2 * GATHERED_MAX }, () => makeDelivery(1)));

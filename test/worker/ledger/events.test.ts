@@ -9,7 +9,7 @@ import type { Delivery } from "../../../src/ledger/shard/sequencer.ts";
 import { advanceClock, MINUTE, settleDown, stopClock, until } from "../support/clock.ts";
 import { makeKey } from "../support/gateway.ts";
 import { ledgerObject, makeDelivery, withLedgerParts } from "../support/ledger.ts";
-import { beginAt, keyObject, keyring, makeOperation, readRecord } from "../support/object.ts";
+import { grantAt, keyObject, keyring, makeOperation, readRecord } from "../support/object.ts";
 import { accept, expectSigned, makeReceiver, type Sent } from "../support/receiver.ts";
 
 type Told = { event: string; index: number };
@@ -112,9 +112,7 @@ describe("a receiver", () => {
     stopClock();
     const operation = await makeOperation("worker", makeKey());
     const stub = keyObject(operation.name);
-    const begun = await beginAt(stub, operation);
-    if (begun.kind !== "run") throw new Error("not granted");
-    const { token, effect } = begun.grant;
+    const { token, effect } = await grantAt(stub, operation);
     const answer = (digest: string) => ({ kind: "not-kept" as const, status: 201, size: 1, digest });
     await stub.report("worker", token, "timeout");
     await stub.settle("worker", { token, effect }, answer("a".repeat(64)), operation);

@@ -6,8 +6,8 @@ import { expectAnswer, makeKey, post } from "../support/gateway.ts";
 import { readAllLines, runRounds, typesByStream } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
 import {
-  beginAt,
   expectNoTraces,
+  grantAt,
   type KeyStub,
   keyObject,
   keyring,
@@ -65,17 +65,16 @@ describe("a ledger that is switched on", () => {
     stopClock();
     const operation = await makeOperation("worker", makeKey());
     const stub = keyObject(operation.name);
-    const begun = await beginAt(stub, operation);
-    if (begun.kind !== "run") throw new Error(begun.kind);
+    const grant = await grantAt(stub, operation);
     await runAlarm(stub);
     await withParts(stub, { ledger: noLedger }, async (object) => {
       const answer = { kind: "whole", status: 201, headers: [], body: new Uint8Array() } as const;
-      expect((await object.settle("worker", begun.grant, answer, operation)).kind).toBe("settled");
+      expect((await object.settle("worker", grant, answer, operation)).kind).toBe("settled");
     });
     advanceClock(2 * DAY);
     await runAlarm(stub);
     await expectNoTraces(stub);
-    expect(await streamOf(operation.name, begun.grant.token.inc)).toEqual(["granted"]);
+    expect(await streamOf(operation.name, grant.token.inc)).toEqual(["granted"]);
     expect(linesOf("ledger-gap")).toEqual([]);
   });
 });

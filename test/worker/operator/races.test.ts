@@ -8,6 +8,7 @@ import { advanceClock, DAY, HOUR, SECOND, stopClock } from "../support/clock.ts"
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
+  grantAt,
   type KeyStub,
   keyObject,
   makeLedger,
@@ -35,9 +36,7 @@ async function makeRace(route = "worker", elapsedMs = 31 * SECOND): Promise<Race
   stopClock();
   const operation = await makeOperation(route, makeKey());
   const stub = keyObject(operation.name);
-  const begun = await beginAt(stub, operation);
-  if (begun.kind !== "run") throw new Error(begun.kind);
-  const { grant } = begun;
+  const grant = await grantAt(stub, operation);
   advanceClock(elapsedMs);
   const grounds = { code: "checked", target: "ticket-1", digest: "d".repeat(64) };
   return {

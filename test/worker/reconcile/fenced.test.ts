@@ -7,7 +7,7 @@ import { advanceClock, DAY, MINUTE, SECOND, settleDown, stopClock } from "../sup
 import { makeKey, makeRequest, send } from "../support/gateway.ts";
 import { runRounds } from "../support/ledger.ts";
 import { linesOf } from "../support/log.ts";
-import { beginAt, type KeyStub, keyObject, makeOperation, runAlarm } from "../support/object.ts";
+import { grantAt, type KeyStub, keyObject, makeOperation, runAlarm } from "../support/object.ts";
 import { clearTables } from "../support/open-effects.ts";
 
 const ROUTE = "worker-retry";
@@ -20,19 +20,17 @@ beforeEach(async () => {
   await clearTables();
 });
 
-async function grantAt(stub: KeyStub, operation: Operation): Promise<Grant> {
-  const begun = await beginAt(stub, { ...operation, nonce: crypto.randomUUID() });
-  if (begun.kind !== "run") throw new Error(begun.kind);
-  return begun.grant;
+function grantAnew(stub: KeyStub, operation: Operation): Promise<Grant> {
+  return grantAt(stub, { ...operation, nonce: crypto.randomUUID() });
 }
 
 /** The first attempt's lease ran out, and a second one runs. */
 async function overtake(): Promise<Overtaken> {
   const operation = await makeOperation(ROUTE, makeKey());
   const stub = keyObject(operation.name);
-  const old = await grantAt(stub, operation);
+  const old = await grantAnew(stub, operation);
   advanceClock(31 * SECOND);
-  return { stub, operation, old, current: await grantAt(stub, operation) };
+  return { stub, operation, old, current: await grantAnew(stub, operation) };
 }
 
 async function settle({ stub, operation }: Overtaken, grant: Grant): Promise<string> {
@@ -85,7 +83,7 @@ describe("an attempt that another one has followed", () => {
     expect(await settle(overtaken, current)).toBe("settled");
     advanceClock(2 * DAY);
     await runAlarm(stub);
-    const next = await grantAt(stub, operation);
+    const next = await grantAnew(stub, operation);
     expect(await settle(overtaken, old)).toBe("fenced");
     expect(await settle(overtaken, next)).toBe("settled");
     const rows = await readRows(stub);

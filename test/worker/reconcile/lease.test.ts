@@ -1,7 +1,7 @@
 // Aim: one holder at a time, and what an old token says changes nothing. Method: the real D1.
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Verdict } from "../../../src/core/reconcile/finding.ts";
+import type { JudgedFinding } from "../../../src/core/reconcile/finding.ts";
 import type { Held, LeaseClaim, LeaseStore } from "../../../src/core/reconcile/ports.ts";
 import { openLeases } from "../../../src/ledger/d1-lease.ts";
 import { clearTables, fillEffects } from "../support/open-effects.ts";
@@ -19,7 +19,7 @@ function heldBy(token: string, run = 1): Held {
   return { name: "effects", token, run };
 }
 
-function verdictOf(id: string, code: string, failures = 0): Verdict {
+function verdictOf(id: string, code: string, failures = 0): JudgedFinding {
   return { id, kind: "ambiguous", operation: "name", failures, code, dueAt: 5 };
 }
 
@@ -98,7 +98,7 @@ describe("a checkpoint", () => {
   it("that failed in the middle keeps nothing of it", async () => {
     await leases.acquire(claimOf("a", 0));
     const before = await readAll();
-    const broken = { ...verdictOf("x y", "unknown"), kind: null } as unknown as Verdict;
+    const broken = { ...verdictOf("x y", "unknown"), kind: null } as unknown as JudgedFinding;
     const kept = {
       cursor,
       until: 50,

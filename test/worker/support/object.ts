@@ -5,6 +5,7 @@ import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
 import { makeKeyring } from "../../../src/config/keyring.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import type { Grant } from "../../../src/core/event.ts";
 import type { Config, RoutePolicy } from "../../../src/core/policy.ts";
 import type { Begun, LedgerPort, Operation } from "../../../src/core/ports.ts";
 import type { LiveRecord } from "../../../src/core/record.ts";
@@ -43,7 +44,7 @@ export function policyOf(route: string): RoutePolicy {
 }
 
 /** Parts of a key object whose version has other settings for its routes. */
-export function changeRoutes(changes: Partial<RoutePolicy>): Pick<KeyParts, "route"> {
+function changeRoutes(changes: Partial<RoutePolicy>): Pick<KeyParts, "route"> {
   return { route: (id) => ({ ...policyOf(id), ...changes }) };
 }
 
@@ -90,6 +91,13 @@ export async function submitTo(object: Served, operation: Operation): Promise<Be
 /** Has a key object grant an attempt to a caller that runs it, as the Worker of the other executor does. */
 export async function beginAt(object: Served, operation: Operation): Promise<Begun> {
   return readBegun(await object.fetch(await requestFor("begin", operation)));
+}
+
+/** The grant of an attempt that a caller runs. Fails where there is none. */
+export async function grantAt(object: Served, operation: Operation): Promise<Grant> {
+  const begun = await beginAt(object, operation);
+  if (begun.kind !== "run") throw new Error(`not granted: ${begun.kind}`);
+  return begun.grant;
 }
 
 /** The stored record, seen from inside its object. Fails where there is none. */
@@ -203,4 +211,13 @@ export async function withParts<Result>(
     }
   }
   return runInDurableObject(stub, (_object, state) => act(new ChangedObject(state, env), state));
+}
+
+/** Runs `act` with an object whose version has other settings for its routes. */
+export function withRoutes<Result>(
+  stub: KeyStub,
+  changes: Partial<RoutePolicy>,
+  act: (object: KeyObjectShell<Env>, state: DurableObjectState) => Promise<Result>,
+): Promise<Result> {
+  return withParts(stub, changeRoutes(changes), act);
 }
