@@ -118,7 +118,7 @@ export const ROUTE_SETTINGS = {
       `a list of ${span(bounds.CLAIMS)} claim names of ${span(bounds.NAME_LENGTH)} visible ASCII ` +
       "characters, each once",
     meaning:
-      "With `jwt`. Several combine. Each is text or a whole number of which reading rounds nothing (below 2^53).",
+      "With `jwt`. Several combine. Each is text, or a whole number below 2^53, which reading does not round.",
   },
   anonymous: {
     fallback: given("refuse"),

@@ -10,6 +10,8 @@ import { Unreadable } from "../unreadable.mjs";
 const BUNDLE_LINES = 256;
 const PARTS_PER_READ = 16;
 const ROWS_PER_READ = 1_000;
+/** How long to wait for a gateway that holds the file, as it does while it starts. */
+const BUSY_MS = 5_000;
 
 const PARTS = `
   SELECT coalesce(b.first, h.first) AS first, b.count AS count, CAST(b.body AS BLOB) AS body, b.digest AS digest, h.leaves AS leaves, h.root AS root
@@ -34,12 +36,11 @@ export async function openDatabase(path) {
   const { DatabaseSync } = await import("node:sqlite").catch(() => {
     throw new Unreadable("reading a SQLite file needs Node 22.13 or newer");
   });
-  const [file, ...more] = listFiles(path).filter((candidate) =>
-    hasLedger(new DatabaseSync(candidate, { readOnly: true })),
-  );
+  const open = (/** @type {string} */ name) => new DatabaseSync(name, { readOnly: true, timeout: BUSY_MS });
+  const [file, ...more] = listFiles(path).filter((candidate) => hasLedger(open(candidate)));
   if (file === undefined) throw new Unreadable(`no ledger in ${path}`);
   if (more.length > 0) throw new Unreadable(`several ledgers below ${path}: name one file`);
-  const database = new DatabaseSync(file, { readOnly: true });
+  const database = open(file);
   // One view of it from start to end: a gateway may be writing.
   database.exec("BEGIN");
   return readDatabase(database);

@@ -19,7 +19,7 @@ export function writeTable(deaths, { seed, histories }) {
   const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
   const day = new Date().toISOString().slice(0, 10);
   const text = [
-    `${dead} of ${rows.length} dead, each within ${histories} histories from seed ${seed}; ${day}, on ${commit}.`,
+    `${dead} of ${rows.length} dead, each within ${histories.toLocaleString("en")} histories from seed ${seed}; ${day}, on ${commit}.`,
     "",
     "| mutant | layer | dies at history | by |",
     "| --- | --- | --- | --- |",

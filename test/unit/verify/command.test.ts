@@ -1,10 +1,13 @@
 // Aim: the command's exit code and words say what was found. Method: the command as a process, on files.
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
 import { afterAll, describe, expect, it } from "vitest";
+import { openDatabase } from "../../../src/verify/verify.mjs";
 import { makeLog, storeLogs } from "../../support/ledger-log.ts";
 
 const COMMAND = join(import.meta.dirname, "../../../src/verify/oncegate.mjs");
@@ -40,6 +43,15 @@ function quote(value: unknown): string {
   return text.includes("\\n") ? `replace(${text},'\\n',char(10))` : text;
 }
 
+/** Takes a database for itself, and gives it back a moment after it has said so. */
+const HOLDER = `
+  const { parentPort, workerData } = require("node:worker_threads");
+  const database = new (require("node:sqlite").DatabaseSync)(workerData);
+  database.exec("BEGIN EXCLUSIVE");
+  parentPort.postMessage("held");
+  setTimeout(() => { database.exec("COMMIT"); database.close(); }, 100);
+`;
+
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the command", () => {
@@ -52,6 +64,17 @@ describe("the command", () => {
 
   it("finds the database below a folder", () => {
     expect(run("verify", "--d1", folder).status).toBe(0);
+  });
+
+  it("waits for a gateway that holds the database while it starts", async () => {
+    const held = join(folder, "held.sqlite");
+    storeLogs([log], held).close();
+    const holder = new Worker(HOLDER, { eval: true, workerData: held });
+    const gone = once(holder, "exit");
+    await once(holder, "message");
+
+    expect(await (await openDatabase(held)).shards()).toEqual(["1:0"]);
+    await gone;
   });
 
   it("says aloud that signatures were not checked", () => {
