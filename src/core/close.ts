@@ -98,7 +98,8 @@ export function probed(record: KeyRecord, event: Probed, t: number, now: number)
     case "none":
       if (verdict.sealed) return stay(toReleased(record, "sealed-none", PROBE, t), { kind: "done" });
       // An executor may dispatch until its outcome is unknown, and the origin may be slow to begin: both lie before `since + delayMs`.
-      if (delayMs !== null && record.since + delayMs <= t - verdict.ageMs) {
+      // A clock that is behind the record doesn't know whether that is over.
+      if (delayMs !== null && t <= now && record.since + delayMs <= t - verdict.ageMs) {
         return stay(toReleased(record, "observed-none", PROBE, t), { kind: "done" });
       }
       return stay(probeAgain(record, jitter, t, now), { kind: "done" });

@@ -146,10 +146,10 @@ export type Sealed = { key: string; salt: Uint8Array; head: Uint8Array; isBound:
 
 /**
  * A record's time when its object's clock says `now`. It never falls: a clock that has gone back finds it standing, so that nothing that lets a
- * key run again comes earlier for it. What is in flight goes on from there, since a lease permits nothing.
+ * key run again comes earlier for it. What is in flight goes on from there, since a lease permits nothing, until the clock has caught up.
  */
 export function timeOf(record: KeyRecord, now: number): number {
-  if (record.state === "absent") return now;
+  if (record.state === "absent" || now >= record.t) return now;
   return Math.max(record.t, record.state === "in-flight" ? now + record.ahead : now);
 }
 

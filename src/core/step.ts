@@ -47,10 +47,18 @@ export function step(before: KeyRecord, event: Event, now: number): Step {
   return { record, answer, entries: [...entriesAdded(before, record), ...last], alarm: alarmOf(record, now) };
 }
 
-/** A clock that has gone back by more than a lease would have one last until it has caught up. */
-function followClock(record: KeyRecord, now: number): KeyRecord {
-  if (record.state !== "in-flight" || record.t - (now + record.ahead) <= record.terms.leaseMs) return record;
-  return { ...record, ahead: record.t - now };
+/**
+ * A clock that has gone back by more than a lease would have one last until it has caught up. Once it has, the record goes by it again: what
+ * it was behind by is no time that has passed, and its executor may have a whole lease, counted while it was behind.
+ */
+export function followClock(record: KeyRecord, now: number): KeyRecord {
+  if (record.state !== "in-flight") return record;
+  const { t, ahead, leaseUntil, executionUntil, terms } = record;
+  if (ahead > 0 && now >= t) {
+    const whole = Math.min(now + terms.leaseMs, executionUntil);
+    return { ...record, t: now, ahead: 0, leaseUntil: Math.max(leaseUntil, whole) };
+  }
+  return t - (now + ahead) > terms.leaseMs ? { ...record, ahead: t - now } : record;
 }
 
 function decide(record: KeyRecord, event: Event, t: number, now: number): Decision {

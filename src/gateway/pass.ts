@@ -30,7 +30,9 @@ export async function passUnguarded(
   // The runtime makes no response of such a status; only one that is passed on untouched can have it.
   const isGivable = isReplayable(response.status);
   const isChanged = isMarked || gateway.config.corsOrigins.length > 0;
-  if ((!isGivable && isChanged) || isStillCoded(response.headers.get("transfer-encoding"))) {
+  // Without a body the field only says what one would be in (RFC 9112 section 6.1).
+  const isIllegible = response.body !== null && isStillCoded(response.headers.get("transfer-encoding"));
+  if ((!isGivable && isChanged) || isIllegible) {
     await response.body?.cancel();
     return replyProblem(problem("origin-unreachable"), gateway.prefix, null);
   }

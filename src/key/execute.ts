@@ -145,6 +145,8 @@ function closeOpen(run: Run, came: Open, stop: AbortController): ClosingOpen {
   const judgement = judgeAnswer(came.status, run.policy, came.evidence);
   if (judgement.kind === "unknown" && !judgement.isOrigins) {
     stop.abort();
+    // Nobody reads it: its clock ends with it.
+    came.body.cancel().catch(() => undefined);
     return { submitted: reportLost(run, judgement.reason, came.status === 504), passing: null };
   }
   const { body, end } = passOn(came.body, stop.signal);

@@ -15,9 +15,9 @@ export async function readSchema(database: D1Database): Promise<number | null> {
   }
 }
 
-/** True when the database answers and the migrations that this build needs have been applied. */
-export async function isDatabaseUp(database: D1Database): Promise<boolean> {
-  return ((await readSchema(database)) ?? 0) >= SCHEMA_VERSION;
+/** True when the database answers and, where it is one of the sinks, the migrations that this build needs have been applied. */
+export async function isDatabaseUp(database: D1Database, isSink: boolean): Promise<boolean> {
+  return ((await readSchema(database)) ?? 0) >= (isSink ? SCHEMA_VERSION : 1);
 }
 
 /** `body`: lines that end with a line feed. `digest`: SHA-256 of it in hex. */

@@ -103,6 +103,12 @@ describe("an answer in a transfer coding that nobody has undone", () => {
     expect(answer.text()).toContain("origin-unreachable");
   });
 
+  it.each(UNGUARDED)("is passed on where it has no body, to a request %s", async (_name, target) => {
+    stage.origin.handle((_arrival, reply) => reply.raw(`${CODED}\r\n`));
+    const head = `HEAD ${target} HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer a\r\n\r\n`;
+    expect((await sendRaw(stage.gateway.port, head)).status).toBe(201);
+  });
+
   it.each(["identity", "Chunked", "identity, chunked"])("is whole where it is only %s", async (coding) => {
     stage.origin.handle((_arrival, reply) => {
       reply.raw(`HTTP/1.1 201 Created\r\nTransfer-Encoding: ${coding}\r\n\r\n`);

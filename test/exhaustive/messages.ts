@@ -3,6 +3,7 @@ import type { Seen } from "../../src/core/audit/observe.ts";
 import type { Grounds } from "../../src/core/entry.ts";
 import type { Event } from "../../src/core/event.ts";
 import { type Outcome, type Token, timeOf } from "../../src/core/record.ts";
+import { followClock } from "../../src/core/step.ts";
 import { makeAnswer } from "../model/world.ts";
 import { type Case, type Doing, type Granted, isOut, type Key, UNIT } from "./place.ts";
 
@@ -122,8 +123,9 @@ function listWordsOfOrigins({ probe }: Case): readonly Kind[] {
  * How old the youngest question is that met no effect yet. Where nobody looks at when the effect came about: the youngest one
  * that is too old for its answer to be believed. A younger one was answered before the effect, and that was another way here.
  */
-function ageOf({ happenedAgo }: Doing, { record, now }: Key): number {
+function ageOf({ happenedAgo }: Doing, { record: stored, now }: Key): number {
   if (happenedAgo !== null) return happenedAgo + 1;
+  const record = followClock(stored, now);
   const t = timeOf(record, now);
   const ended = record.state === "in-flight" && record.ahead === 0 ? record.leaseUntil : t;
   const since = record.state === "unknown" ? record.since : ended;

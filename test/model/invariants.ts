@@ -5,7 +5,7 @@
 import type { Entry } from "../../src/core/entry.ts";
 import type { KeyRecord, Token } from "../../src/core/record.ts";
 import { type History, type Row, splitByLife } from "./history.ts";
-import { ageLife, endOf } from "./reference.ts";
+import { ageLife, endOf, type Life } from "./reference.ts";
 import { describeAnswer } from "./words.ts";
 
 /** What is broken, in words, or null. */
@@ -50,12 +50,15 @@ function tokenIn(row: Row): Token | null {
   return "token" in row.event ? row.event.token : null;
 }
 
-/** What a token gives a right to change, as text. A lease that is over by itself is nobody's change. */
-function rightsOf(record: Row["before"], isLapsed: boolean): string {
+/** What a token gives a right to change, as text. A lease that is over by itself is nobody's change, nor is one that the clock prolongs. */
+function rightsOf(record: Row["before"], aged: Life | null): string {
   if (record.state === "absent") return "absent";
   const { state, inc, n, effect } = record;
+  const isLapsed = aged !== null && aged.grant.until <= aged.t;
   if (state === "in-flight")
-    return isLapsed ? `unknown ${inc} ${n}` : `${state} ${inc} ${n} ${record.leaseUntil}`;
+    return isLapsed
+      ? `unknown ${inc} ${n}`
+      : `${state} ${inc} ${n} ${aged?.grant.until ?? record.leaseUntil}`;
   if (state === "unknown") return `${state} ${inc} ${n}`;
   const what =
     state === "settled" ? `${record.settledAt} ${describeAnswer(record.answer)}` : record.releasedAt;
@@ -69,8 +72,8 @@ function staleTokensChangeNothing({ rows }: History): string | null {
     const life = row.expected.life;
     if (token === null || (life !== null && life.inc === token.inc && life.grant.n === token.n)) continue;
     const aged = life === null ? null : ageLife(life, row.now);
-    const isLapsed = aged !== null && aged.grant.until <= aged.t;
-    const [was, is] = [rightsOf(row.before, isLapsed), rightsOf(row.after, isLapsed)];
+    const over = aged !== null && aged.grant.until <= aged.t ? aged : null;
+    const [was, is] = [rightsOf(row.before, aged), rightsOf(row.after, over)];
     if (was !== is) return `${row.event.do} with an old token made ${was} into ${is}`;
   }
   return null;

@@ -55,7 +55,12 @@ export function endOf(life: Life): number | null {
 export function ageLife(life: Life, now: number): Life {
   const isRunning = isOpen(life) && isLeased(life);
   if (!isRunning) return { ...life, t: Math.max(life.t, now) };
-  const isLeftBehind = now + life.grant.ahead < life.t - life.terms.leaseMs;
+  const { leaseMs } = life.terms;
+  if (life.grant.ahead > 0 && now >= life.t) {
+    const until = Math.max(life.grant.until, Math.min(now + leaseMs, life.grant.limit));
+    return { ...life, t: now, grant: { ...life.grant, ahead: 0, until } };
+  }
+  const isLeftBehind = now + life.grant.ahead < life.t - leaseMs;
   const grant = isLeftBehind ? { ...life.grant, ahead: life.t - now } : life.grant;
   const t = Math.max(life.t, now + grant.ahead);
   // Nobody knows when it ended by a clock that was moved: not before somebody sees that it has.
@@ -89,13 +94,15 @@ function begin(life: Life, e: Begin, now: number): Made {
   return [life, life.t < life.closedAt + life.terms.windowMs ? `replay ${life.said}` : "expired"];
 }
 
-function probe(life: Life, { token, verdict }: Extract<Event, { do: "probed" }>): Made {
+function probe(life: Life, { token, verdict }: Extract<Event, { do: "probed" }>, now: number): Made {
   if (!isCurrent(life, token) || !isOpen(life) || isLeased(life)) return [life, "fenced", "done"];
   if (verdict.kind === "committed") return [close(life, HAPPENED, describeAnswer(verdict.answer)), "done"];
   const delay = life.terms.probeDelayMs;
   if (verdict.kind === "silent") return [life, "done"];
   // The lease's end is the last moment at which the executor can have dispatched.
-  const isLate = delay !== null && life.t - verdict.ageMs - life.grant.until >= delay;
+  const isPassed = delay !== null && life.t - verdict.ageMs - life.grant.until >= delay;
+  // What a clock that is behind says of that is worth nothing.
+  const isLate = isPassed && life.t === now;
   return [verdict.sealed || isLate ? close(life, NOT) : life, "done"];
 }
 
@@ -110,12 +117,12 @@ function resolve(life: Life, e: Extract<Event, { do: "resolve" }>): Made {
   return [close(life, HAPPENED, describeAnswer(e.outcome.answer)), "done"];
 }
 
-function change(life: Life, e: Exclude<Event, Begin>): Made {
+function change(life: Life, e: Exclude<Event, Begin>, now: number): Made {
   if (e.do === "tick" || e.do === "acknowledge" || e.do === "tell" || e.do === "observe")
     return [life, "done"];
   if (e.do === "orphan" && life.terms.executor === "worker") return [life, "done"];
   if (e.do === "orphan") return [leaseTo(life, Math.min(life.t, life.grant.until)), "done"];
-  if (e.do === "probed") return probe(life, e);
+  if (e.do === "probed") return probe(life, e, now);
   if (e.do === "resolve") return resolve(life, e);
   if (!isCurrent(life, e.token)) return [life, "fenced"];
   if (e.do === "settle") {
@@ -155,6 +162,6 @@ export function predict(
   if (aged === null)
     return { next: absent, answers: ["token" in e ? "fenced" : e.do === "resolve" ? "stale" : "done"] };
   if (e.do === "tick" && isOver && isDelivered) return { next: absent, answers: ["done"] };
-  const [next, ...answers] = e.do === "begin" ? begin(aged, e, now) : change(aged, e);
+  const [next, ...answers] = e.do === "begin" ? begin(aged, e, now) : change(aged, e, now);
   return { next: { windows, life: next }, answers };
 }

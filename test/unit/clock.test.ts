@@ -70,6 +70,27 @@ describe("a lease", () => {
     expect(record).toMatchObject({ state: "in-flight", ahead: 0, leaseUntil: START + leaseMs });
   });
 
+  it("of a clock that went back and forth is a whole one from then on, by that clock", () => {
+    const { record } = play([
+      [0, "begin"],
+      [-YEARS, "tick"],
+      [10 * SECOND, "tick"],
+    ]);
+    const now = START + 10 * SECOND;
+    expect(record).toMatchObject({ state: "in-flight", t: now, ahead: 0, leaseUntil: now + leaseMs });
+    const settled = play([[11 * SECOND, "settle"]], ELSEWHERE, record).record;
+    expect(settled).toMatchObject({ state: "settled", settledAt: START + 11 * SECOND });
+  });
+
+  it("that was counted by a clock that was behind is over when it is over by the right one", () => {
+    const { record } = play([
+      [0, "begin"],
+      [-YEARS, "tick"],
+      [HOLD.executionMsMax, "tick"],
+    ]);
+    expect(record).toMatchObject({ state: "unknown", since: START + HOLD.executionMsMax });
+  });
+
   it("that was granted so is not ended at once by a caller who may run again", () => {
     const moments: Moment[] = [
       [0, "begin"],
@@ -82,6 +103,10 @@ describe("a lease", () => {
 });
 
 describe("an unknown outcome", () => {
+  const LOST: Moment[] = [
+    [0, "begin"],
+    [SECOND, "report"],
+  ];
   const born: Moment[] = [...BORN, [YEARS + leaseMs, "tick"]];
 
   it("is asked about at once by a clock that has come back, and then after pauses that double", () => {
@@ -102,17 +127,13 @@ describe("an unknown outcome", () => {
     expect(play([later], HOLD, record).record.state).toBe("released");
   });
 
-  it("that began by a clock that went back and forth counts from when it was noticed", () => {
-    const moments: Moment[] = [
-      [0, "begin"],
-      [-YEARS, "tick"],
-      [10 * SECOND, "tick"],
-    ];
-    const { record } = play(moments, HOLD);
-    if (record.state !== "unknown") throw new Error(record.state);
-    expect(record.since).toBe(record.t);
-    const early: Moment = [10 * SECOND + leaseMs + (HOLD.probeDelayMs ?? 0), "probed none, observed late"];
-    expect(play([early], HOLD, record).record.state).toBe("unknown");
+  it("is not taken for none by what an hour of a clock that was ahead has written", () => {
+    const hour = 3_600 * SECOND;
+    const record = play([...LOST, [hour, "probed silent"]], HOLD).record;
+    const late: Moment = [2 * leaseMs, "probed none, observed late"];
+    expect(play([late], HOLD, record).record.state).toBe("unknown");
+    const later: Moment = [hour, "probed none, observed late"];
+    expect(play([later], HOLD, record).record.state).toBe("released");
   });
 });
 

@@ -185,7 +185,9 @@ describe("a transfer coding", () => {
     ["identity, chunked", false, false],
     ["gzip, chunked", false, true],
     ["chunked, gzip", false, true],
-    ["", false, true],
+    ["", false, false],
+    ["chunked,", false, false],
+    ["gzip,, chunked", false, true],
     ["xchunked", false, true],
   ])("%j of a request can go on: %s; of an answer it is still there: %s", (coding, goesOn, stays) => {
     expect([isForwardableCoding(coding), isStillCoded(coding)]).toEqual([goesOn, stays]);

@@ -60,9 +60,9 @@ const history = fc
   .map(([first, rest, lifeTerms]) => [[...first, ...rest], lifeTerms] as const);
 type History = typeof history extends fc.Arbitrary<infer H> ? H : never;
 
-/** A record's time never falls, and a lease runs by the clock wherever that stands. */
+/** A record's time never falls, and a lease runs by the clock wherever that stands: where it is behind, by how far it has gone on since. */
 function judgedAt(before: KeyRecord, now: number): number {
-  if (before.state === "absent") return now;
+  if (before.state === "absent" || before.t <= now) return now;
   return Math.max(before.t, before.state === "in-flight" ? now + before.ahead : now);
 }
 

@@ -141,7 +141,7 @@ export function isForwardableCoding(coding: string | null): boolean {
  * Old servers say `identity`, which is none.
  */
 export function isStillCoded(coding: string | null): boolean {
-  return coding?.split(",").some((each) => !/^\s*(chunked|identity)\s*$/i.test(each)) ?? false;
+  return coding?.split(",").some((each) => !/^\s*(chunked|identity)?\s*$/i.test(each)) ?? false;
 }
 
 /** Lower-case names of the fields that end here because `Connection` names them (RFC 9110 section 7.6.1), with what else it says. */

@@ -45,7 +45,7 @@ function detailOf(record: LiveRecord): OperationDetail {
   const { inc, dispatchedAt } = record;
   switch (record.state) {
     case "in-flight":
-      return { inc, dispatchedAt, state: record.state, leaseUntil: record.leaseUntil };
+      return { inc, dispatchedAt, state: record.state, leaseUntil: record.leaseUntil - record.ahead };
     case "unknown": {
       const { state, reason, probes, proposal } = record;
       return { inc, dispatchedAt, state, reason, probes, proposal };

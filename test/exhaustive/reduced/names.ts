@@ -19,21 +19,22 @@ export function nameKey(key: Key, search: Search): string {
   const windows = attempts.map(({ window }) => window).join("");
   if (record.state === "absent") return windows;
   // The clock may step back yet: it finds the record's time where it is, and what is over by less than a step is to come again.
-  const byClock = record.state === "in-flight" ? now + record.ahead : now;
-  const ahead = Math.max(-back, record.t - byClock);
-  const rest = `${nameState(record, timeOf(record, now), search.about, back)},${nameOutbox(record)}`;
+  const ahead = Math.max(-back, record.t - now);
+  const rest = `${nameState(record, now, search.about, back)},${nameOutbox(record)}`;
   return `${windows}:${currentOf(key)},${record.fp},${record.terms.windowMs},${ahead},${given === null ? "" : "given"},${rest}`;
 }
 
-function nameState(record: LiveRecord, t: number, { probe }: Case, back: number): string {
+function nameState(record: LiveRecord, now: number, { probe }: Case, back: number): string {
+  const t = timeOf(record, now);
   const since = (time: number): number => sinceOf(t - time, probe, back);
   switch (record.state) {
     case "in-flight": {
-      const left = record.leaseUntil - t;
+      const { ahead, terms, nonce, leaseUntil, executionUntil } = record;
+      if (ahead > 0)
+        return `a${ahead},${leftOf(leaseUntil, now)},${leftOf(executionUntil, now)},${nonce},${terms.executor}`;
       // A lease that is over ends with the next event, whatever that is, and its end is all that is left of it; unless the clock steps back.
-      const { ahead, terms, nonce } = record;
-      if (left <= -back) return `over ${ahead === 0 ? since(record.leaseUntil) : ahead},${terms.executor}`;
-      return `i${left},${record.executionUntil - t},${ahead},${nonce},${terms.executor}`;
+      if (leaseUntil - t <= -back) return `over ${since(leaseUntil)},${terms.executor}`;
+      return `i${leaseUntil - t},${executionUntil - t},${nonce},${terms.executor}`;
     }
     case "unknown":
       return `u${since(record.since)},${nameProposal(record.proposal)}`;
@@ -42,6 +43,14 @@ function nameState(record: LiveRecord, t: number, { probe }: Case, back: number)
     case "released":
       return `r${untilPurge(record, t, back)},${record.evidence === "operator"}`;
   }
+}
+
+/** Longer ago than any rule asks for, however the clock steps. */
+const LONG_OVER = 2 * BACK["far back"] + UNIT.delay + UNIT.execution;
+
+/** Of a record that is ahead of its clock it is not known yet which of its times will count. Those that are long over are alike. */
+function leftOf(until: number, now: number): number {
+  return Math.max(-LONG_OVER, until - now);
 }
 
 /** The origin's delay is the only time that counts from here, and only where a probe is believed that has merely seen nothing. */

@@ -15,6 +15,8 @@ export type Stored = {
   t: number;
   nonce: string;
   leaseUntil: number | null;
+  /** In flight: how far the record is ahead of its object's clock. */
+  ahead: number;
   answer: string | null;
   /** Entries that it has yet to tell, and how many it has told of this life. */
   owed: number;

@@ -1,6 +1,6 @@
 /** The safety invariants that clients, origin and storage can show, each a pure function over one history. The text says what is broken. */
 import { type Answered, type Rules, rowsOf, type Stored } from "./history.ts";
-import { type Call, isKept, isOfOneWindow, rightsOf, type View, windowOf } from "./view.ts";
+import { type Call, isKept, isOfOneWindow, isProlonged, rightsOf, type View, windowOf } from "./view.ts";
 
 export type Invariant = (view: View) => string | null;
 
@@ -74,7 +74,8 @@ function staleTokensChangeNothing({ keys }: View): string | null {
     for (const { token, before, after, method } of stored) {
       if (token === null || before === null) continue;
       if (token.inc === before.inc && token.n === before.n) continue;
-      if (!isLapse(before, after) && rightsOf(before) !== rightsOf(after))
+      const isByTheClock = isLapse(before, after) || isProlonged(before, after);
+      if (!isByTheClock && rightsOf(before) !== rightsOf(after))
         return `${method} with an old token changed ${key}`;
     }
   }

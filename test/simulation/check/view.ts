@@ -229,3 +229,11 @@ export function rightsOf(stored: Stored | null): string {
   const { state, inc, n, effect, leaseUntil, answer } = stored;
   return `${state} ${inc} ${n} ${effect} ${leaseUntil ?? ""} ${answer ?? ""}`;
 }
+
+/** A clock that was behind and has caught up leaves a lease a whole one. */
+export function isProlonged(before: Stored, after: Stored | null): boolean {
+  if (before.state !== "in-flight" || after?.state !== "in-flight" || after.effect !== before.effect)
+    return false;
+  const isLater = (after.leaseUntil ?? 0) > (before.leaseUntil ?? 0);
+  return isLater && before.ahead > 0 && after.ahead === 0;
+}

@@ -155,8 +155,8 @@ export const FENCING = [
     changes: [
       {
         file: "src/core/step.ts",
-        from: "return { ...record, ahead: record.t - now };",
-        to: "return record;",
+        from: "{ ...record, ahead: t - now }",
+        to: "record",
       },
     ],
   },

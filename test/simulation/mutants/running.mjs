@@ -121,7 +121,7 @@ export const RUNNING = [
     changes: [
       {
         file: "src/core/close.ts",
-        from: "if (delayMs !== null && record.since + delayMs <= t - verdict.ageMs) {",
+        from: "if (delayMs !== null && t <= now && record.since + delayMs <= t - verdict.ageMs) {",
         to: "if (delayMs !== null) {",
       },
     ],

@@ -21,6 +21,7 @@ export function summarise(record: unknown): Stored | null {
     t: Number(given.t) - START,
     nonce: String(given.nonce),
     leaseUntil: given.state === "in-flight" ? Number(given.leaseUntil) - START : null,
+    ahead: given.state === "in-flight" ? Number(given.ahead) : 0,
     answer: given.state === "settled" ? describeAnswer(given.answer as Shape) : null,
     owed: outbox.reduce((sum, { entries }) => sum + entries.length, 0),
     told: (current?.acked ?? 0) + (current?.entries.length ?? 0),

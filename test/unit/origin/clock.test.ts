@@ -32,6 +32,14 @@ describe("the deadline of an answer that is passed on", () => {
     expect(stop.signal.aborted).toBe(true);
   });
 
+  it("ends where nobody wants it", async () => {
+    const { stop, reader } = guarded();
+    await reader.cancel();
+    await vi.advanceTimersByTimeAsync(2 * DEADLINE_MS);
+
+    expect(stop.signal.aborted).toBe(false);
+  });
+
   it("ends with the answer", async () => {
     const { stop, reader } = guarded();
     await reader.read();
