@@ -1,6 +1,6 @@
 /** A client on a raw socket. It never retries, follows nothing and decodes nothing but the framing. */
 import { connect, type Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import {
   ByteSource,
   type Framing,
@@ -209,6 +209,8 @@ export class Connection {
     await sleep(gapMs);
     for (let waited = 0; this.#socket.writableNeedDrain && this.#open && waited < TIMEOUT_MS; waited += 2)
       await sleep(2);
+    // An answer that has come is read first: a write to a line that is closed behind it would throw it away.
+    await nextTurn();
   }
 }
 
