@@ -84,7 +84,7 @@ async function serve(request: Request, env: Env, ctx: ExecutionContext): Promise
     gateway: wiring.gateway,
     keys,
     keepAlive,
-    isDatabaseUp: () => isDatabaseUp(env.DB, wiring.config.ledger.sinks.includes("d1")),
+    isDatabaseUp: () => isDatabaseUp(env.DB, wiring.ledgerParts.database !== null),
     operator: (asked) => answerOperator(asked, deskOf(wiring, keys, env, ctx)),
     ledger: (asked) => answerLedger(asked, ledgerDeskOf(wiring, env)),
   });

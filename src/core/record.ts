@@ -150,7 +150,7 @@ export type Sealed = { key: string; salt: Uint8Array; head: Uint8Array; isBound:
  */
 export function timeOf(record: KeyRecord, now: number): number {
   if (record.state === "absent" || now >= record.t) return now;
-  return Math.max(record.t, record.state === "in-flight" ? now + record.ahead : now);
+  return record.state === "in-flight" ? Math.max(record.t, now + record.ahead) : record.t;
 }
 
 export function tokenOf(life: Token): Token {

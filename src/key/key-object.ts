@@ -79,7 +79,7 @@ export abstract class KeyObjectShell<Env> extends DurableObject<Env> {
     return this.#attend<Begun>(REFUSED, async (parts) => {
       const operation = readOperation(request);
       const policy = parts.route(operation.route);
-      if (policy === null) return refuseStore();
+      if (policy === null) return REFUSED;
       // Who asks says where the attempt runs: its route may have been changed since, in one of the two.
       if (readAsk(request) === "begin") {
         return new LocalClaim(this.#keeper, parts, policy, "worker").begin(operation);

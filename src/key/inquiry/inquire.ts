@@ -62,8 +62,9 @@ export async function inquireWhenDue(keeper: Keeper, parts: InquiryParts): Promi
   const loaded = keeper.store.load();
   if (loaded.kind === "unreadable") return UNREADABLE_RETRY_MS;
   const { record } = loaded;
-  const due = record.state === "unknown" ? probeDueOf(record, Date.now()) : null;
-  if (due === null || due > Date.now()) return WAKE_PAUSE_MS;
+  const now = Date.now();
+  const due = record.state === "unknown" ? probeDueOf(record, now) : null;
+  if (due === null || due > now) return WAKE_PAUSE_MS;
   switch (await inquire(keeper, parts, null)) {
     case "known":
     case "asked":
