@@ -96,9 +96,11 @@ export class Instance extends Process {
     scheduler.after(faults.flushMs(), this, "flush", () => this.flush());
   }
 
-  /** The handler of the alarm has ended: that none stands is made durable, unless it has set another one. */
+  /** The handler of the alarm has ended: the alarm that rang is deleted, unless another one has been set. */
   settleAlarm(): void {
     if (!this.isAlive || this.isFenced) return;
+    const { image } = this.storage;
+    if (image.isRinging) this.storage.image = { ...image, alarm: null, isRinging: false };
     if (this.storage.image.alarm !== this.#host.durable.alarm) this.#flushSoon();
     else this.#host.plan();
   }
@@ -211,13 +213,13 @@ export class Host {
     this.instance = null;
     for (const answer of instance.open) answer({ kind: "error", error: new Crash("the object was reset") });
     instance.open.clear();
-    if (instance.isRinging) this.ring(this.parts.scheduler.now + 1_000);
-    else this.plan();
+    this.plan();
   }
 
   keep(image: Image): void {
     const isMoved = image.alarm !== this.durable.alarm;
-    this.durable = image;
+    // Whether the handler runs is known to the instance only: another one finds the alarm as it stands.
+    this.durable = image.isRinging ? { ...image, isRinging: false } : image;
     if (isMoved) this.plan();
   }
 
@@ -245,8 +247,8 @@ export class Host {
     }
     if (faults.alarmIsLost()) {
       mark("alarm lost");
-      this.crash();
       this.durable = { ...this.durable, alarm: null };
+      this.crash();
       return;
     }
     const again = faults.alarmTwiceMs();
@@ -257,7 +259,7 @@ export class Host {
     this.ringAnyway();
   }
 
-  /** Runs the handler. The alarm that rang is durable until the handler has ended and what it wrote is durable too. */
+  /** Runs the handler. The alarm that rang is durable until the handler has ended: stopped before, it rings again. */
   ringAnyway(): void {
     const { scheduler } = this.parts;
     const instance = this.wake();
@@ -270,7 +272,7 @@ export class Host {
     this.parts.rang(this);
     if (this.#alarm !== null) this.#alarm.act = null;
     this.#alarm = null;
-    instance.storage.image = { ...instance.storage.image, alarm: null };
+    instance.storage.image = { ...instance.storage.image, isRinging: true };
     scheduler.enter(instance, () => {
       void CAUSES.run({ method: "alarm", given: [] }, () => invoke(instance, "alarm", [])).then(
         () => {
@@ -279,6 +281,7 @@ export class Host {
         },
         () => {
           instance.isRinging = false;
+          instance.storage.image = { ...instance.storage.image, isRinging: false };
           if (instance.isAlive && !instance.isFenced) this.ring(scheduler.now + 2_000);
         },
       );

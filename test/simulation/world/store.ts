@@ -4,9 +4,15 @@
  */
 import { type Cursor, runStatement, type Tables } from "./shard-sql.ts";
 
-export type Image = { kv: ReadonlyMap<string, unknown>; alarm: number | null; tables: Tables | null };
+/** `isRinging`: the alarm's handler runs. The alarm is gone for who asks then, and deleted only once the handler has ended (workerd's actor-sqlite). */
+export type Image = {
+  kv: ReadonlyMap<string, unknown>;
+  alarm: number | null;
+  isRinging: boolean;
+  tables: Tables | null;
+};
 
-export const EMPTY: Image = { kv: new Map(), alarm: null, tables: null };
+export const EMPTY: Image = { kv: new Map(), alarm: null, isRinging: false, tables: null };
 
 /** What storage does beside its job. Each is told before and after, and may throw. */
 export type StoreWatch = {
@@ -82,15 +88,11 @@ export class SimStorage {
 
   async getAlarm(): Promise<number | null> {
     this.#watch.touch();
-    return this.image.alarm;
+    return this.image.isRinging ? null : this.image.alarm;
   }
 
   async setAlarm(at: number): Promise<void> {
-    this.#change({ ...this.image, alarm: at });
-  }
-
-  async deleteAlarm(): Promise<void> {
-    this.#change({ ...this.image, alarm: null });
+    this.#change({ ...this.image, alarm: at, isRinging: false });
   }
 
   async deleteAll(): Promise<void> {
