@@ -11,6 +11,7 @@ import { charsOf, reportedChars, reportedEntry } from "./effect/told.ts";
 import type { Entry } from "./entry.ts";
 import { type Decision, type Event, type Grant, type StepAnswer, stay } from "./event.ts";
 import { FLUSH_AFTER_MS, OUTBOX_ENTRIES_MAX, PROBE_PAUSE_MS_MAX, REPORTED_CHARS_MAX } from "./limits.ts";
+import { pausedUntil } from "./pause.ts";
 import {
   ABSENT,
   type InFlight,
@@ -212,10 +213,10 @@ function stateDue(record: LiveRecord, now: number): number | null {
   }
 }
 
-/** When the origin is asked next; null: never. Later than any pause lasts it can only be because the clock was ahead when that was written. */
+/** When the origin is asked next; null: never. */
 export function probeDueOf({ probeDue, terms }: Unknown, now: number): number | null {
   if (probeDue === null) return null;
-  return probeDue > now + Math.max(PROBE_PAUSE_MS_MAX, terms.probeDelayMs ?? 0) ? now : probeDue;
+  return pausedUntil(probeDue, now, Math.max(PROBE_PAUSE_MS_MAX, terms.probeDelayMs ?? 0));
 }
 
 function flushDue(record: LiveRecord, now: number): number | null {

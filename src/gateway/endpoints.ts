@@ -1,10 +1,10 @@
 /** The gateway's own endpoints below `PREFIX` that need no operator. */
 
 import { encodeUtf8 } from "../core/bytes.ts";
+import { ownerMessage } from "../core/http/scope.ts";
 import { LOOK_WAIT_MS_MAX, RETRY_STORE_S } from "../core/limits.ts";
 import type { KeyPort, Look } from "../core/ports.ts";
 import { explainProblem, isSlug, problem } from "../core/problem.ts";
-import { ownerMessage } from "../core/scope.ts";
 import { readWait } from "./admission/prefer.ts";
 import type { Gateway } from "./gateway.ts";
 import { readOperationId } from "./operation-id.ts";

@@ -64,13 +64,15 @@ export class LocalClaim implements Claim {
    * is asked first, if it can be.
    */
   async begin(operation: Operation): Promise<Begun> {
-    const waitUntil = Date.now() + operation.waitMs;
-    for (let hasAsked = false; ; ) {
+    const { waitMs } = operation;
+    const waitUntil = Date.now() + waitMs;
+    for (let hasAsked = false, hasWaited = false; ; ) {
       const refused = await this.#refuseByQuota(operation.owner);
       if (refused !== null) return refused;
       const { nonce, fp, authorized, owner, route } = operation;
       const fresh: Fresh = { inc: randomHex(), effect: randomHex(), owner, route, terms: this.#terms };
-      const left = waitUntil - Date.now();
+      // A clock that has gone back makes nobody wait longer than was asked.
+      const left: number = hasWaited ? 0 : Math.min(waitUntil - Date.now(), waitMs);
       const mayWait = left > 0 && !this.#keeper.waiters.isFull;
       const mayAsk = !hasAsked && this.#policy.probe !== null;
       const done = this.#keeper.step(
@@ -93,7 +95,7 @@ export class LocalClaim implements Claim {
         continue;
       }
       if (answer.kind !== "in-flight" || !mayWait) return this.#answerSeen(answer, operation);
-      await this.#keeper.waiters.wait(left);
+      hasWaited = (await this.#keeper.waiters.wait(left)) === "over";
     }
   }
 

@@ -71,6 +71,12 @@ async function submitToObject(objects: Objects, operation: Operation): Promise<S
   return called.result.kind === "run" ? refuseStore() : called.result;
 }
 
+/** Infinite where the clock has gone back meanwhile: nobody knows. */
+function msSince(at: number): number {
+  const ms = Date.now() - at;
+  return ms < 0 ? Number.POSITIVE_INFINITY : ms;
+}
+
 /** The claim on a key, held from outside its object. */
 class RemoteClaim implements Claim {
   readonly #objects: Objects;
@@ -87,7 +93,7 @@ class RemoteClaim implements Claim {
     const called = await ask(this.#objects, "begin", operation);
     if (called.kind === "failed") return refuseStore();
     const begun = called.result;
-    const tookMs = Date.now() - askedAt;
+    const tookMs = msSince(askedAt);
     if (begun.kind !== "run" || tookMs < begun.grant.leaseMs) return begun;
     return (await this.#isStillHeld(begun.grant, tookMs)) ? begun : refuseStore();
   }
@@ -100,7 +106,7 @@ class RemoteClaim implements Claim {
   async #isStillHeld({ token, leaseMs, executionMs }: Grant, tookMs: number): Promise<boolean> {
     const askedAt = Date.now();
     const isRenewed = (await this.renew(token)) === "renewed";
-    if (isRenewed && Date.now() - askedAt < Math.min(leaseMs, executionMs - tookMs)) return true;
+    if (isRenewed && msSince(askedAt) < Math.min(leaseMs, executionMs - tookMs)) return true;
     await this.release(token, "never-dispatched");
     return false;
   }

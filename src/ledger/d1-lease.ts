@@ -3,7 +3,7 @@
  * whoever reads the table holds nothing. Every change but `acquire` is made only where the token is the holder's, in one transaction.
  */
 import { encodeUtf8, sha256Hex } from "../core/bytes.ts";
-import { FINDINGS_SWEPT_MAX, RUNS_KEPT } from "../core/limits.ts";
+import { FINDINGS_SWEPT_MAX, RUN_LEASE_MS_MAX, RUNS_KEPT } from "../core/limits.ts";
 import type { Held, LeaseStore } from "../core/reconcile/ports.ts";
 import { D1_TIMEOUT_MS } from "./bounds.ts";
 import { withinTime } from "./time.ts";
@@ -11,7 +11,7 @@ import { withinTime } from "./time.ts";
 const IS_HELD = "EXISTS (SELECT 1 FROM leases WHERE name = ?1 AND token = ?2)";
 
 const TAKE = `INSERT INTO leases (name, owner, token, until) VALUES (?1, ?3, ?2, ?4)
-  ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, token = excluded.token, until = excluded.until WHERE until <= ?5`;
+  ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, token = excluded.token, until = excluded.until WHERE until <= ?5 OR until > ?6`;
 
 const BEGIN_RUN = `INSERT INTO runs (name, id, owner, started_by, started_at)
   SELECT ?1, coalesce((SELECT max(id) FROM runs WHERE name = ?1), 0) + 1, ?3, ?4, ?5 WHERE ${IS_HELD}`;
@@ -62,7 +62,7 @@ export function openLeases(database: D1Database): LeaseStore {
     async acquire(claim) {
       const { owner, startedBy, now, until } = claim;
       const statements = [
-        statement(TAKE, claim, owner, until, now),
+        statement(TAKE, claim, owner, until, now, now + RUN_LEASE_MS_MAX),
         statement(BEGIN_RUN, claim, owner, startedBy, now),
         statement(DROP_RUNS, claim, RUNS_KEPT),
         statement(READ_HELD, claim),

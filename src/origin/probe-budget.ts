@@ -3,6 +3,7 @@
  * answer, so that a storm of unknown outcomes doesn't hold down the origin that caused it.
  */
 import { PROBE_FAILURES_MAX, PROBE_REST_MS, PROBES_PER_SECOND } from "../core/limits.ts";
+import { pausedUntil } from "../core/pause.ts";
 
 export class ProbeBudget {
   readonly #now: () => number;
@@ -12,7 +13,7 @@ export class ProbeBudget {
   /** While the origin doesn't answer: when the next trial may be made. */
   #restUntil = 0;
 
-  /** `now`: milliseconds; a clock that runs backwards adds nothing. */
+  /** `now`: milliseconds; a clock that runs backwards adds nothing, and prolongs no rest. */
   constructor(now: () => number) {
     this.#now = now;
     this.#filledAt = now();
@@ -23,7 +24,8 @@ export class ProbeBudget {
     const now = this.#now();
     this.#fill(now);
     const isResting = this.#failures >= PROBE_FAILURES_MAX;
-    if ((isResting && now < this.#restUntil) || this.#tokens < 1) return false;
+    if ((isResting && pausedUntil(this.#restUntil, now, PROBE_REST_MS) > now) || this.#tokens < 1)
+      return false;
     if (isResting) this.#restUntil = now + PROBE_REST_MS;
     this.#tokens -= 1;
     return true;

@@ -1,4 +1,5 @@
 /** A lease while it is held: renewed before every page and on a timer during it. Losing it fires `lost`. */
+import { pausedUntil } from "../core/pause.ts";
 import type { Held, LeaseStore } from "../core/reconcile/ports.ts";
 
 /** Resolves after a time, or at once when `stop` fires. */
@@ -48,6 +49,12 @@ export class RunLease {
     return isHeld && !this.lost.aborted;
   }
 
+  /** As far as is known here: where the clock has gone back, the lease may be over. */
+  #isHeldStill(): boolean {
+    const now = this.#time.now();
+    return pausedUntil(this.#until, now, this.#leaseMs) > now;
+  }
+
   /** Renews until it is told to stop or the lease is lost. A store that does not answer is asked again until the lease is over. */
   keepRenewing(): { stop: () => Promise<void> } {
     const ended = new AbortController();
@@ -64,7 +71,7 @@ export class RunLease {
     while (!ended.aborted) {
       await this.#time.pause(Math.max(1, Math.floor(this.#leaseMs / RENEWALS)), ended);
       if (ended.aborted) return;
-      const isHeld = await this.renew().catch(() => this.#time.now() < this.#until);
+      const isHeld = await this.renew().catch(() => this.#isHeldStill());
       if (!isHeld) this.#lost.abort();
     }
   }

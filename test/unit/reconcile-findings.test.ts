@@ -1,5 +1,6 @@
 // Aim: what keeps failing is put aside, and bounds and stores refuse what they have to. Method: as for `reconcile.test.ts`.
 import { describe, expect, it } from "vitest";
+import { QUARANTINED_MS_MAX } from "../../src/core/limits.ts";
 import { checkBounds } from "../../src/core/reconcile/bounds.ts";
 import { makeMemoryLeases } from "../../src/reconcile/memory.ts";
 import { NAME, World } from "./reconcile-world.ts";
@@ -27,6 +28,18 @@ describe("a poison finding", () => {
     expect(asked()).toBe(4);
     expect(world.kept.verdicts.get(poison)?.dueAt).toBe(world.now + 1_200_000);
     expect(world.rows.filter(({ isOpen }) => isOpen).map(({ id }) => id)).toEqual([poison]);
+  });
+
+  it("that a clock far ahead put aside is asked about once the clock is right", async () => {
+    const world = new World(1);
+    world.learn = async () => ({ kind: "failed", code: "stranger" }) as const;
+    const right = world.now;
+    world.now = right + 10 * QUARANTINED_MS_MAX;
+    for (let scans = 0; scans < 4; scans++) await world.run();
+    expect(world.asked).toHaveLength(3);
+    world.now = right;
+    await world.run();
+    expect(world.asked).toHaveLength(4);
   });
 
   it("that never answers is given up on after its time", async () => {

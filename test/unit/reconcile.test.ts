@@ -129,6 +129,21 @@ describe("a lease that is lost", () => {
     expect(world.calls.filter((call) => call === "renew").length).toBe(4);
   });
 
+  it("is assumed when a renewal fails and the clock has gone back", async () => {
+    const world = new World(5);
+    world.before = (step, nth) => {
+      if (step !== "renew" || nth === 1) return;
+      world.now -= 86_400_000;
+      throw new Error("no answer");
+    };
+    world.learn = async () => {
+      world.advance(10_000);
+      return new Promise(() => undefined);
+    };
+    expect(await world.run()).toMatchObject({ ended: "lease-lost" });
+    expect(world.calls.filter((call) => call === "renew").length).toBe(2);
+  });
+
   it("is kept through a long page by the timer", async () => {
     const world = new World(5);
     world.learn = async (id) => {

@@ -1,4 +1,5 @@
 /** How much one run of a reconciliation may do. */
+import { RUN_LEASE_MS_MAX } from "../limits.ts";
 
 export type Bounds = {
   /** How long a lease holds without being renewed. Milliseconds. */
@@ -14,7 +15,7 @@ export type Bounds = {
 type Bound = { least: number; most: number; usual: number };
 
 const RANGES: Readonly<Record<keyof Bounds, Bound>> = {
-  leaseMs: { least: 1, most: 86_400_000, usual: 30_000 },
+  leaseMs: { least: 1, most: RUN_LEASE_MS_MAX, usual: 30_000 },
   batch: { least: 1, most: 1_000, usual: 100 },
   pages: { least: 1, most: 1_000, usual: 10 },
   concurrency: { least: 1, most: 64, usual: 4 },

@@ -1,5 +1,6 @@
 /** What a reconciliation finds, what it learns of it, and what it keeps. Pure. */
 import { QUARANTINE_AFTER, QUARANTINED_MS, QUARANTINED_MS_MAX } from "../limits.ts";
+import { pausedUntil } from "../pause.ts";
 
 /** A place in a scan's order: by time of change, then by id, both ascending. */
 export type Cursor = { at: number; id: string };
@@ -49,8 +50,8 @@ export type Learned = { kind: "closed" | "open" | "failed"; code: string };
 export type JudgedFinding = Finding & { code: string };
 
 /** Findings in quarantine are passed over until they are due. */
-export function isDue({ dueAt }: Finding, now: number): boolean {
-  return dueAt <= now;
+export function isDue(finding: Finding, now: number): boolean {
+  return pausedUntil(finding.dueAt, now, QUARANTINED_MS_MAX) <= now;
 }
 
 /**

@@ -2,11 +2,11 @@
 import { type FingerprintInput, fingerprintMessage } from "../../core/fingerprint/message.ts";
 import { type Pairs, pairsForOrigin } from "../../core/http/headers.ts";
 import { readKey } from "../../core/http/key.ts";
+import { nameMessage } from "../../core/http/scope.ts";
 import { RETRY_STORE_S } from "../../core/limits.ts";
 import { type FingerprintRule, principalHeaders, type RoutePolicy } from "../../core/policy.ts";
 import type { Keyring } from "../../core/ports.ts";
 import { type Problem, problem } from "../../core/problem.ts";
-import { nameMessage } from "../../core/scope.ts";
 import { writeOperationId } from "../operation-id.ts";
 import { decodeForFingerprint, readRequestBody } from "./body.ts";
 import type { PrincipalReader } from "./principal.ts";

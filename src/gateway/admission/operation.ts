@@ -1,8 +1,8 @@
 /** Step 4's message: what a key object has to know of a request that no stored answer was at hand for. */
 import type { Pairs } from "../../core/http/headers.ts";
+import { ownerMessage } from "../../core/http/scope.ts";
 import type { RoutePolicy } from "../../core/policy.ts";
 import type { Keyring, Operation } from "../../core/ports.ts";
-import { ownerMessage } from "../../core/scope.ts";
 import type { Ticket } from "./admit.ts";
 import { readWait } from "./prefer.ts";
 

@@ -23,7 +23,7 @@ export class IsolateObserver {
   note(keys: Pick<KeyPort, "observe">, name: string, seen: Seen, now: number): Promise<void> | null {
     const queue = this.#queues.get(name);
     // A request that was ended while it told leaves its queue behind.
-    if (queue !== undefined && now - queue.since < OBSERVER_PATIENCE_MS) {
+    if (queue !== undefined && isPatientWith(queue, now)) {
       if (queue.waiting.length < OBSERVED_WAITING_MAX) queue.waiting.push(seen);
       else queue.dropped += 1;
       return null;
@@ -42,7 +42,7 @@ export class IsolateObserver {
   /** Keys that nobody asks again would leave their queues here for ever. */
   #forgetEnded(now: number): void {
     for (const [name, queue] of this.#queues) {
-      if (now - queue.since < OBSERVER_PATIENCE_MS) break;
+      if (isPatientWith(queue, now)) break;
       this.#queues.delete(name);
       const count = giveUp(queue);
       if (count > 0) this.#report("observations-dropped", { operation: name, count });
@@ -63,6 +63,11 @@ export class IsolateObserver {
     }
     if (this.#queues.get(name) === queue) this.#queues.delete(name);
   }
+}
+
+/** One that was begun at a time that is far ahead was begun before the clock went back: how long ago is not known. */
+function isPatientWith({ since }: Queue, now: number): boolean {
+  return Math.abs(now - since) < OBSERVER_PATIENCE_MS;
 }
 
 /** How many of it are lost. A call of it that is under way after all tells nothing more. */

@@ -1,8 +1,8 @@
 /** The names of key objects from what an operator knows of its client, read as admission reads a request's own fields. */
 import { readKey } from "../../core/http/key.ts";
+import { nameMessage } from "../../core/http/scope.ts";
 import type { GivenPrincipal, KeyQuery, OperatorField } from "../../core/operator/requests.ts";
 import type { PrincipalRule, RoutePolicy } from "../../core/policy.ts";
-import { nameMessage } from "../../core/scope.ts";
 import { type Principal, readClaims } from "../admission/principal.ts";
 import type { Gateway } from "../gateway.ts";
 

@@ -4,6 +4,7 @@
  */
 import type { Seen } from "../../core/audit/observe.ts";
 import { FLUSH_RETRY_MS, OBSERVED_WAITING_MAX } from "../../core/limits.ts";
+import { pausedUntil } from "../../core/pause.ts";
 
 export class KeyObserver {
   #waiting: Seen[] = [];
@@ -18,7 +19,8 @@ export class KeyObserver {
 
   /** True: nobody is writing, so the caller has to begin. */
   note(seen: readonly Seen[], now: number): boolean {
-    const room = now < this.#fullUntil ? 0 : OBSERVED_WAITING_MAX - this.#waiting.length;
+    const isFull = pausedUntil(this.#fullUntil, now, FLUSH_RETRY_MS) > now;
+    const room = isFull ? 0 : OBSERVED_WAITING_MAX - this.#waiting.length;
     this.#waiting.push(...seen.slice(0, room));
     this.#dropped += Math.max(0, seen.length - room);
     if (this.#isWriting || this.#waiting.length === 0) return false;

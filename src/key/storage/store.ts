@@ -260,7 +260,9 @@ export class KeyStore {
   #arm(wanted: number | null): void {
     const armed = this.#armed ?? null;
     if (wanted === null || this.#isRinging) return;
-    const due = wanted <= this.#rest.dueBy ? Math.max(wanted, this.#rest.until) : wanted;
+    const { dueBy, until } = this.#rest;
+    // A rest that begins at a time to come was begun before the clock went back.
+    const due = wanted <= dueBy && dueBy <= Date.now() ? Math.max(wanted, until) : wanted;
     if (armed !== null && armed <= due && due - armed <= ALARM_TOO_EARLY_MS) return;
     // Within a transaction it is part of that. A failure breaks the object or is found by the next access, which arms again.
     this.#storage.setAlarm(due).catch(() => {

@@ -4,6 +4,7 @@
  * and keeps the bundle that says it is closed.
  */
 import { toHex } from "../../core/bytes.ts";
+import { pausedUntil } from "../../core/pause.ts";
 import { BUNDLE_LINES, D1_TIMEOUT_MS, PRUNE_PAUSE_MS, PRUNE_PAUSE_MS_MIN } from "../bounds.ts";
 import { pruneBundles, readSizeAt } from "../d1.ts";
 import { withinTime } from "../time.ts";
@@ -29,6 +30,11 @@ export async function prune(store: ShardStore, how: Pruning, now: number): Promi
   return next.checkAt;
 }
 
+/** When it is looked next for what is too old. */
+export function pruneDue({ checkAt }: Prune, retentionMs: number, now: number): number {
+  return pausedUntil(checkAt, now, pauseOf(retentionMs));
+}
+
 function pauseOf(retentionMs: number): number {
   return Math.max(PRUNE_PAUSE_MS_MIN, Math.min(PRUNE_PAUSE_MS, retentionMs / 10));
 }
@@ -43,7 +49,7 @@ async function step(store: ShardStore, state: Prune, how: Pruning, now: number):
     how.onPruned({ until, entry, bundles });
     return { ...state, done: until, pending: null };
   }
-  if (state.checkAt > now) return state;
+  if (pruneDue(state, how.retentionMs, now) > now) return state;
   const checkAt = now + pauseOf(how.retentionMs);
   const old = await withinTime(readSizeAt(how.database, how.shard, now - how.retentionMs), D1_TIMEOUT_MS);
   const oldest = Math.min(old ?? 0, store.read("closed")?.index ?? Number.POSITIVE_INFINITY);

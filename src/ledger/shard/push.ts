@@ -3,6 +3,7 @@
  * sequence, and a lost one by the digest of the one before.
  */
 import { encodeUtf8, sha256Hex, toHex } from "../../core/bytes.ts";
+import { pausedUntil } from "../../core/pause.ts";
 import { BUNDLE_LINES, SINK_RETRY_MS, SINK_RETRY_MS_MAX, WEBHOOK_TIMEOUT_MS } from "../bounds.ts";
 import { readEvents } from "./events.ts";
 import type { Push, ShardStore } from "./store.ts";
@@ -43,7 +44,7 @@ export async function pushLines(
 ): Promise<{ kind: "idle" | "taken" | "refused"; skipped: number | null }> {
   const { size } = store.readLog();
   const state = store.read("webhook") ?? START;
-  if (state.cursor >= size || state.notBefore > now) return { kind: "idle", skipped: null };
+  if (state.cursor >= size || pushDue(state, now) > now) return { kind: "idle", skipped: null };
   const cursor = oldestFrom(store, state.cursor);
   const isFixed = state.to > cursor;
   const most = isFixed ? state.to : Math.min(cursor + BUNDLE_LINES, size);
@@ -68,6 +69,11 @@ export async function pushLines(
 /** Lines before this one are gone: the sink was none when they came. */
 function oldestFrom(store: ShardStore, cursor: number): number {
   return Math.max(cursor, store.firstStaged() ?? 0);
+}
+
+/** When the next delivery may be made. */
+export function pushDue({ notBefore }: Push, now: number): number {
+  return pausedUntil(notBefore, now, SINK_RETRY_MS_MAX);
 }
 
 /** Doubles with every try. */

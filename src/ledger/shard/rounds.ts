@@ -1,5 +1,6 @@
 /** When a shard's alarm has to ring, and what its round does then: every sink by itself, none in another's way. */
 
+import { pausedUntil } from "../../core/pause.ts";
 import { nameOf } from "../../report.ts";
 import {
   BUNDLE_LINES,
@@ -15,10 +16,10 @@ import { withinTime } from "../time.ts";
 import { isOpening, openShards } from "./epoch-desk.ts";
 import type { OwnStream } from "./own-stream.ts";
 import type { LedgerParts } from "./parts.ts";
-import { prune } from "./pruner.ts";
+import { prune, pruneDue } from "./pruner.ts";
 import { type Publishing, publish } from "./publisher.ts";
-import { pauseAfter, printLines, pushLines } from "./push.ts";
-import type { Prune, ShardStore } from "./store.ts";
+import { pauseAfter, printLines, pushDue, pushLines } from "./push.ts";
+import type { ShardStore } from "./store.ts";
 
 export type Round = {
   store: ShardStore;
@@ -54,27 +55,32 @@ export class Rounds {
     const isPrinting = parts.print !== null && (store.read("stdout") ?? 0) < size;
     const pace = this.#pace(backlog, published?.at ?? 0, now);
     const dues = [
-      backlog > 0 ? Math.max(pace, this.#publishFrom) : null,
-      isPushing ? Math.max(push === null || push.tries > 0 ? 0 : pace, push?.notBefore ?? pace) : null,
+      backlog > 0 ? Math.max(pace, restsUntil(this.#publishFrom, now)) : null,
+      isPushing
+        ? Math.max(push === null || push.tries > 0 ? 0 : pace, push === null ? pace : pushDue(push, now))
+        : null,
       isPrinting ? pace : null,
-      isOpening(store) ? this.#openFrom : null,
-      parts.database === null ? null : this.#pruneDue(store.read("prune"), published?.size ?? 0),
+      isOpening(store) ? restsUntil(this.#openFrom, now) : null,
+      parts.database === null ? null : this.#pruneDue(store, parts, now),
     ].filter((due) => due !== null);
     return dues.length === 0 ? null : Math.max(now, Math.min(...dues));
   }
 
   /** The first round begins to look. An entry that was appended is waited for until a checkpoint covers it. */
-  #pruneDue(prune: Prune | null, published: number): number | null {
-    if (prune === null) return null;
-    if (prune.pending === null) return Math.max(prune.checkAt, this.#pruneFrom);
-    return prune.pending.entry < published ? this.#pruneFrom : null;
+  #pruneDue(store: ShardStore, { retentionMs }: LedgerParts, now: number): number | null {
+    const state = store.read("prune");
+    if (state === null) return null;
+    const from = restsUntil(this.#pruneFrom, now);
+    if (state.pending === null) return Math.max(pruneDue(state, retentionMs, now), from);
+    return state.pending.entry < (store.read("published")?.size ?? 0) ? from : null;
   }
 
   /** A bundle's worth of lines goes out at once; fewer wait for more. */
   #pace(backlog: number, last: number, now: number): number {
-    const soonest = last + CHECKPOINT_PAUSE_MS;
-    if (backlog >= BUNDLE_LINES) return Math.max(now, soonest);
-    return Math.max(now + CHECKPOINT_PAUSE_MS, Math.min(last, now) + PUBLISH_PAUSE_MS);
+    // The last one may be of a time that the clock has not reached, or not again.
+    const since = Math.min(last, now);
+    if (backlog >= BUNDLE_LINES) return Math.max(now, since + CHECKPOINT_PAUSE_MS);
+    return Math.max(now + CHECKPOINT_PAUSE_MS, since + PUBLISH_PAUSE_MS);
   }
 
   /** Never rejects: what fails is reported and tried again after a pause. */
@@ -105,7 +111,7 @@ export class Rounds {
   }
 
   async #publish(round: Round, onHole: (index: number) => void): Promise<void> {
-    if (Date.now() < this.#publishFrom) return;
+    if (isResting(this.#publishFrom)) return;
     const { store, place, parts, signer } = round;
     const origin = `${parts.name}/${place.shard}`;
     const { database, allEffects } = parts;
@@ -145,7 +151,7 @@ export class Rounds {
   }
 
   async #open({ store, parts }: Round): Promise<void> {
-    if (!isOpening(store) || Date.now() < this.#openFrom) return;
+    if (!isOpening(store) || isResting(this.#openFrom)) return;
     try {
       await openShards(store, (place) => withinTime(parts.other.open(place), D1_TIMEOUT_MS));
     } catch (error) {
@@ -156,7 +162,7 @@ export class Rounds {
 
   async #prune({ store, place, parts, own }: Round): Promise<void> {
     const { database, retentionMs, report } = parts;
-    if (database === null || store.readLog().size === 0 || Date.now() < this.#pruneFrom) return;
+    if (database === null || store.readLog().size === 0 || isResting(this.#pruneFrom)) return;
     const { shard } = place;
     try {
       await prune(
@@ -176,6 +182,16 @@ export class Rounds {
       report("ledger-prune-failed", { shard, error: nameOf(error) });
     }
   }
+}
+
+/** None of the pauses of what failed is longer. */
+function restsUntil(from: number, now: number): number {
+  return pausedUntil(from, now, SINK_STUCK_MS);
+}
+
+function isResting(from: number): boolean {
+  const now = Date.now();
+  return restsUntil(from, now) > now;
 }
 
 /** The oldest line that a sink may still ask for. A bundle that is not full is written again when it grows. */

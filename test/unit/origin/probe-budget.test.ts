@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { PROBE_FAILURES_MAX, PROBE_REST_MS, PROBES_PER_SECOND } from "../../../src/core/limits.ts";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
 
+const DAY = 24 * 3_600_000;
+
 function makeBudget(): { budget: ProbeBudget; pass: (ms: number) => void } {
   let now = 1_000_000;
   return {
@@ -47,6 +49,17 @@ describe("the budget of questions", () => {
     expect(budget.take()).toBe(false);
     pass(PROBE_REST_MS - 1);
     expect(budget.take()).toBe(false);
+  });
+
+  it.each([-1, -365])("rests no longer where the clock goes back by %i days", (days) => {
+    const { budget, pass } = makeBudget();
+    fail(budget, PROBE_FAILURES_MAX);
+    pass(days * DAY);
+    expect(countTaken(budget)).toBe(1);
+    pass(PROBE_REST_MS - 1);
+    expect(budget.take()).toBe(false);
+    pass(1);
+    expect(budget.take()).toBe(true);
   });
 
   it("is one trial after the rest, and another rest where that fails", () => {

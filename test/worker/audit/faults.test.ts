@@ -11,7 +11,7 @@ import type { KeyPort, LedgerPort } from "../../../src/core/ports.ts";
 import { type LiveRecord, undelivered } from "../../../src/core/record.ts";
 import { IsolateObserver } from "../../../src/gateway/audit/observer.ts";
 import { noLedger } from "../../../src/ledger/none.ts";
-import { advanceClock, MINUTE, SECOND, settleDown, stopClock, until } from "../support/clock.ts";
+import { advanceClock, DAY, MINUTE, SECOND, settleDown, stopClock, until } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
 import { linesOf } from "../support/log.ts";
 import {
@@ -94,28 +94,34 @@ describe("a ledger that takes nothing", () => {
     });
   });
 
-  it("drops eager observations beyond that, says so once a minute, and gives every answer", async () => {
-    stopClock();
-    mockOrigin();
-    const operation = await makeOperation("pay", makeKey());
-    await withParts(keyObject(operation.name), { ledger: down() }, async (object, { storage }) => {
-      await submitTo(object, operation);
-      const replay = async () => submitTo(object, await makeOperation("pay", "", { name: operation.name }));
-      for (let left = OBSERVED_OUTBOX_MAX; left > 0; left -= OBSERVED_WAITING_MAX) {
-        await object.observe(new Array(OBSERVED_WAITING_MAX).fill("key-reused"));
+  it.each([FLUSH_RETRY_MS, -DAY])(
+    "drops eager observations beyond that, says so once a minute, and gives every answer (%i)",
+    async (pauseMs) => {
+      stopClock();
+      mockOrigin();
+      const operation = await makeOperation("pay", makeKey());
+      await withParts(keyObject(operation.name), { ledger: down() }, async (object, { storage }) => {
+        await submitTo(object, operation);
+        const replay = async () => submitTo(object, await makeOperation("pay", "", { name: operation.name }));
+        for (let left = OBSERVED_OUTBOX_MAX; left > 0; left -= OBSERVED_WAITING_MAX) {
+          await object.observe(new Array(OBSERVED_WAITING_MAX).fill("key-reused"));
+          await settleDown();
+        }
+        await until(() => linesOf("observations-dropped").length === 1);
+        for (let again = 0; again < 5; again++) expect(await replay()).toMatchObject({ kind: "replayed" });
         await settleDown();
-      }
-      await until(() => linesOf("observations-dropped").length === 1);
-      for (let again = 0; again < 5; again++) expect(await replay()).toMatchObject({ kind: "replayed" });
-      await settleDown();
-      expect(linesOf("observations-dropped")).toHaveLength(1);
-      expect(undelivered(recordIn(storage))).toBeLessThanOrEqual(OBSERVED_OUTBOX_MAX);
-      advanceClock(FLUSH_RETRY_MS);
-      await replay();
-      await until(() => linesOf("observations-dropped").length === 2 || observedIn(recordIn(storage)) > 400);
-      expect(linesOf("observations-dropped").at(-1)).toMatchObject({ count: 5 });
-    });
-  });
+        expect(linesOf("observations-dropped")).toHaveLength(1);
+        expect(undelivered(recordIn(storage))).toBeLessThanOrEqual(OBSERVED_OUTBOX_MAX);
+        // A clock that goes back makes it no longer.
+        advanceClock(pauseMs);
+        await replay();
+        await until(
+          () => linesOf("observations-dropped").length === 2 || observedIn(recordIn(storage)) > 400,
+        );
+        expect(linesOf("observations-dropped").at(-1)).toMatchObject({ count: 5 });
+      });
+    },
+  );
 
   it("has them in the outbox, and gets them from the alarm once it takes entries again", async () => {
     stopClock();
@@ -301,17 +307,17 @@ describe("an isolate that replays from its memory", () => {
     const keys = { observe };
     const dropped: unknown[] = [];
     const observer = new IsolateObserver((event, members) => void dropped.push([event, members]));
-    const work = observer.note(keys, "name", "replayed", 0);
+    const work = observer.note(keys, "name", "replayed", Date.now());
     expect(calls).toEqual([]);
     await until(() => calls.length === 1);
     for (let more = 0; more < OBSERVED_WAITING_MAX + 3; more++) {
-      expect(observer.note(keys, "name", "replayed", 1)).toBeNull();
+      expect(observer.note(keys, "name", "replayed", Date.now())).toBeNull();
     }
     gate.open();
     await work;
     expect(calls).toEqual([1, OBSERVED_WAITING_MAX]);
     expect(dropped).toEqual([["observations-dropped", { operation: "name", count: 3 }]]);
-    expect(observer.note(keys, "name", "replayed", 2)).not.toBeNull();
+    expect(observer.note(keys, "name", "replayed", Date.now())).not.toBeNull();
   });
 
   it("forgets calls that never end, of keys that nobody asks again, and says what was lost", async () => {
@@ -327,5 +333,14 @@ describe("an isolate that replays from its memory", () => {
     void observer.note(never, "another", "replayed", Date.now() + OBSERVER_PATIENCE_MS);
     expect(dropped).toEqual([["observations-dropped", { operation: "second", count: 1 }]]);
     for (const name of names) expect(observer.note(never, name, "replayed", begun)).not.toBeNull();
+  });
+
+  it("does not wait for calls that were begun before the clock went back", async () => {
+    const observer = new IsolateObserver(() => undefined);
+    const observe: KeyPort["observe"] = () => new Promise(() => undefined);
+    const ahead = Date.now() + 365 * DAY;
+    expect(observer.note({ observe }, "name", "replayed", ahead)).not.toBeNull();
+    expect(observer.note({ observe }, "name", "replayed", ahead)).toBeNull();
+    expect(observer.note({ observe }, "name", "replayed", Date.now())).not.toBeNull();
   });
 });

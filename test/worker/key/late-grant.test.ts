@@ -47,6 +47,11 @@ describe("a grant whose reply comes", () => {
   it.each<[string, Line]>([
     ["when its lease is over", { thereMs: 0, backMs: 31 * SECOND, renewMs: 0 }],
     ["after minutes", { thereMs: 0, backMs: 10 * MINUTE, renewMs: 0 }],
+    ["behind a clock that went back meanwhile", { thereMs: 0, backMs: -SECOND, renewMs: 0 }],
+    [
+      "late, and whose renewal the clock went back for",
+      { thereMs: 40 * SECOND, backMs: 0, renewMs: -MINUTE },
+    ],
     ["late, and whose renewal is late too", { thereMs: 40 * SECOND, backMs: 0, renewMs: 31 * SECOND }],
   ])("%s reaches no origin, and the retry runs", async (_when, line) => {
     stopClock();

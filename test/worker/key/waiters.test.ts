@@ -1,7 +1,7 @@
 import { exports } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { Waiters } from "../../../src/key/waiters.ts";
-import { until } from "../support/clock.ts";
+import { advanceClock, DAY, stopClock, until } from "../support/clock.ts";
 import { expectAnswer, expectProblem, GATEWAY, makeKey, post } from "../support/gateway.ts";
 import { type Gate, makeGate, mockOrigin, type Origin } from "../support/origin.ts";
 
@@ -28,6 +28,10 @@ function mockGatedOrigin(status = 201): Origin & { gate: Gate } {
   });
   return Object.assign(origin, { gate });
 }
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe.each(["pay", "worker"])("a duplicate on /%s", (route) => {
   it("is answered at once when it doesn't ask to wait", async () => {
@@ -121,6 +125,22 @@ describe("a wait", () => {
     const began = performance.now();
     await expectProblem(await post("/brief-wait", key, { headers: { Prefer: "wait=60" } }), "in-flight", 409);
     expect(performance.now() - began).toBeGreaterThanOrEqual(45);
+    gate.open();
+    await expectAnswer(await first, "executed");
+  });
+
+  it("is no longer where the clock goes back meanwhile", async () => {
+    stopClock();
+    const { gate, arrived } = mockGatedOrigin();
+    const waits = countWaits();
+    const key = makeKey();
+    const first = post("/brief-wait", key);
+    await arrived(1);
+    const waiting = post("/brief-wait", key, WAIT);
+    await until(() => waits.count === 1);
+    advanceClock(-DAY);
+    await expectProblem(await waiting, "in-flight", 409);
+    expect(waits.count).toBe(1);
     gate.open();
     await expectAnswer(await first, "executed");
   });

@@ -2,7 +2,17 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { PROBE_UNABLE_MS } from "../../../src/core/limits.ts";
 import { ProbeBudget } from "../../../src/origin/probe-budget.ts";
-import { advanceClock, HOUR, MINUTE, SECOND, START, settleDown, stopClock, until } from "../support/clock.ts";
+import {
+  advanceClock,
+  DAY,
+  HOUR,
+  MINUTE,
+  SECOND,
+  START,
+  settleDown,
+  stopClock,
+  until,
+} from "../support/clock.ts";
 import { expectAnswer, expectProblem, get, makeKey, post } from "../support/gateway.ts";
 import { losePayment } from "../support/lost.ts";
 import {
@@ -95,6 +105,21 @@ describe("the alarm of an unknown outcome", () => {
     budget.mockReturnValue(true);
     await ring(stub);
     expect(await readRecord(stub)).toMatchObject({ state: "settled" });
+  });
+
+  it("rests from no time to come: a clock that has gone back puts the next question off by a pause", async () => {
+    const { origin, stub } = await losePayment("seal", { ask: committed("paid") });
+    const budget = vi.spyOn(ProbeBudget.prototype, "take").mockReturnValue(false);
+    await withParts(stub, {}, async (object, { storage }) => {
+      await object.alarm();
+      advanceClock(-365 * DAY);
+      await object.look(0);
+      expect(await storage.getAlarm()).toBeLessThanOrEqual(Date.now());
+      budget.mockReturnValue(true);
+      await object.alarm();
+    });
+    expect(origin.probes).toHaveLength(1);
+    expect(await readRecord(stub)).toMatchObject({ state: "settled", actor: "probe" });
   });
 
   it("of a route that nobody can be asked about any more rings once an hour", async () => {

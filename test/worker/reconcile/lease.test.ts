@@ -1,6 +1,7 @@
 // Aim: one holder at a time, and what an old token says changes nothing. Method: the real D1.
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
+import { RUN_LEASE_MS_MAX } from "../../../src/core/limits.ts";
 import type { JudgedFinding } from "../../../src/core/reconcile/finding.ts";
 import type { Held, LeaseClaim, LeaseStore } from "../../../src/core/reconcile/ports.ts";
 import { openLeases } from "../../../src/ledger/d1-lease.ts";
@@ -37,6 +38,14 @@ describe("a lease", () => {
     expect(await leases.acquire(claimOf("b", 200))).toMatchObject({ kind: "held", run: 2 });
     expect(await leases.release(heldBy("b", 2), { ended: "finished", now: 201 })).toBe(true);
     expect(await leases.acquire(claimOf("c", 202))).toMatchObject({ kind: "held", run: 3 });
+  });
+
+  it("that was taken by a clock that was ahead is held no longer than any lease lasts", async () => {
+    const ahead = claimOf("a", 10 * RUN_LEASE_MS_MAX);
+    await leases.acquire(ahead);
+    expect(await leases.acquire(claimOf("b", ahead.until - RUN_LEASE_MS_MAX))).toEqual({ kind: "taken" });
+    expect(await leases.acquire(claimOf("b", 0))).toMatchObject({ kind: "held", run: 2 });
+    expect(await leases.renew(heldBy("a"), ahead.until)).toBe(false);
   });
 
   it("is given to one of many who ask at once", async () => {

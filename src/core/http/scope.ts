@@ -1,5 +1,5 @@
 /** Within what a key is unique, as messages whose keyed digests name things. Length-prefixed: no two scopes share a message. */
-import { writeMessage } from "./bytes.ts";
+import { writeMessage } from "../bytes.ts";
 
 const SCOPE_VERSION = "oncegate-scope-v1";
 
