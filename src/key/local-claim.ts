@@ -262,6 +262,11 @@ export class LocalClaim implements Claim {
   }
 }
 
+/** How long a grant holds that is not renewed. Milliseconds. */
+export function leaseOf({ originTimeoutMs }: RoutePolicy): number {
+  return Math.min(originTimeoutMs + SETTLE_MARGIN_MS, LEASE_MS_MAX);
+}
+
 /** The rules a new life is judged by. */
 export function termsOf(policy: RoutePolicy, executor: Terms["executor"]): Terms {
   return {
@@ -271,7 +276,7 @@ export function termsOf(policy: RoutePolicy, executor: Terms["executor"]): Terms
     probeDelayMs: policy.probe?.originDelayMsMax ?? null,
     windowMs: policy.windowMs,
     quarantineMs: policy.quarantineMs,
-    leaseMs: Math.min(policy.originTimeoutMs + SETTLE_MARGIN_MS, LEASE_MS_MAX),
+    leaseMs: leaseOf(policy),
     executionMsMax: policy.executionMsMax,
   };
 }

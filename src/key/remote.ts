@@ -27,7 +27,7 @@ import { lostAnswer } from "../core/problem.ts";
 import type { Token } from "../core/record.ts";
 import { submit } from "./execute.ts";
 import type { KeyObjectShell } from "./key-object.ts";
-import { refuseStore } from "./local-claim.ts";
+import { leaseOf, refuseStore } from "./local-claim.ts";
 import { type Ask, readBegun, requestFor } from "./wire.ts";
 
 type Objects = DurableObjectNamespace<KeyObjectShell<unknown>>;
@@ -71,29 +71,44 @@ async function submitToObject(objects: Objects, operation: Operation): Promise<S
   return called.result.kind === "run" ? refuseStore() : called.result;
 }
 
-/** Infinite where the clock has gone back meanwhile: nobody knows. */
-function msSince(at: number): number {
-  const ms = Date.now() - at;
-  return ms < 0 ? Number.POSITIVE_INFINITY : ms;
+/**
+ * Counts from now. `stop` gives the milliseconds that have passed, infinitely many where nobody knows because the clock has gone back: a timer
+ * of `limitMs` has rung before the clock got there. The clock tells of the time in which this process stood still and no timer rang.
+ */
+function startWatch(limitMs: number): { stop: () => number } {
+  const begunAt = Date.now();
+  let hasRung = false;
+  const timer = setTimeout(() => {
+    hasRung = true;
+  }, limitMs);
+  return {
+    stop() {
+      clearTimeout(timer);
+      const ms = Date.now() - begunAt;
+      return ms < 0 || (hasRung && ms < limitMs) ? Number.POSITIVE_INFINITY : ms;
+    },
+  };
 }
 
 /** The claim on a key, held from outside its object. */
 class RemoteClaim implements Claim {
   readonly #objects: Objects;
   readonly #operation: Operation;
+  readonly #leaseMs: number;
 
-  constructor(objects: Objects, operation: Operation) {
+  constructor(objects: Objects, operation: Operation, leaseMs: number) {
     this.#objects = objects;
     this.#operation = operation;
+    this.#leaseMs = leaseMs;
   }
 
   /** A claim that can't be made means that nothing was sent: only the holder of a grant dispatches. */
   async begin(operation: Operation): Promise<Begun> {
-    const askedAt = Date.now();
+    const watch = startWatch(this.#leaseMs);
     const called = await ask(this.#objects, "begin", operation);
+    const tookMs = watch.stop();
     if (called.kind === "failed") return refuseStore();
     const begun = called.result;
-    const tookMs = msSince(askedAt);
     if (begun.kind !== "run" || tookMs < begun.grant.leaseMs) return begun;
     return (await this.#isStillHeld(begun.grant, tookMs)) ? begun : refuseStore();
   }
@@ -104,9 +119,10 @@ class RemoteClaim implements Claim {
    * `tookMs` counts from before the claim was asked for, so a wait for a twin makes a grant look late that isn't.
    */
   async #isStillHeld({ token, leaseMs, executionMs }: Grant, tookMs: number): Promise<boolean> {
-    const askedAt = Date.now();
+    const limitMs = Math.min(leaseMs, executionMs - tookMs);
+    const watch = startWatch(limitMs);
     const isRenewed = (await this.renew(token)) === "renewed";
-    if (isRenewed && msSince(askedAt) < Math.min(leaseMs, executionMs - tookMs)) return true;
+    if (watch.stop() < limitMs && isRenewed) return true;
     await this.release(token, "never-dispatched");
     return false;
   }
@@ -148,7 +164,7 @@ export function openKeyPort(
 ): KeyPort {
   const run = (operation: Operation, policy: RoutePolicy): Promise<Submitted> => {
     if (policy.executor === "object") return submitToObject(objects, operation);
-    const claim = new RemoteClaim(objects, operation);
+    const claim = new RemoteClaim(objects, operation, leaseOf(policy));
     return submit({ claim, origin, report, keepAlive, ended: () => undefined }, operation, policy);
   };
   return {

@@ -13,6 +13,7 @@ const LEAST_OF_SOME = {
   "next build taken back": 5,
   "quota exhausted": 5,
   "bodies deleted": 5,
+  "clock of an isolate": 5,
   "forged delivery: again": 2,
   "forged delivery: gap": 2,
   "forged delivery: fork": 1,

@@ -47,8 +47,7 @@ export type View = {
   executed: ReadonlySet<string>;
 };
 
-/** One key's present life, as the model has it. */
-/** `isOver`: its alarm has seen the end of its window and quarantine. */
+/** One key's present life, as the model has it. `isOver`: its alarm has seen the end of its window and quarantine. */
 type Life = { window: number; rules: Rules; closedAt: number | null; t: number; isOver: boolean };
 
 type Making = KeyView & { life: Life | null; windows: number };
@@ -128,6 +127,16 @@ function endOf({ closedAt, rules }: Life): number | null {
   return closedAt === null ? null : closedAt + rules.windowMs + rules.quarantineMs;
 }
 
+/** A life whose end was seen and not told goes on where the clock has gone back, under its own rules; one that was told is followed by another. */
+function eitherOf(a: Rules, b: Rules): Rules {
+  return {
+    windowMs: Math.min(a.windowMs, b.windowMs),
+    quarantineMs: Math.min(a.quarantineMs, b.quarantineMs),
+    executionMsMax: Math.max(a.executionMsMax, b.executionMsMax),
+    onCrash: a.onCrash === "retry" ? a.onCrash : b.onCrash,
+  };
+}
+
 function windowNow({ life }: Making): number {
   return life?.window ?? -1;
 }
@@ -137,10 +146,12 @@ function grant(key: Making, row: RowOf<"granted">, order: number): Granted {
   const { life } = key;
   const t = Math.max(life?.t ?? Number.NEGATIVE_INFINITY, row.clock);
   const end = life === null ? Number.NEGATIVE_INFINITY : endOf(life);
-  if (life === null || life.isOver || (end !== null && end <= t)) {
+  const isEnded = end !== null && end <= t;
+  if (life === null || life.isOver || isEnded) {
+    const mayGoOn = life?.isOver === true && !isEnded;
     key.life = {
       window: key.windows,
-      rules: row.rules,
+      rules: mayGoOn ? eitherOf(life.rules, row.rules) : row.rules,
       closedAt: null,
       t: row.clock,
       isOver: false,

@@ -88,20 +88,20 @@ export const FENCING = [
     changes: [
       {
         file: "src/key/local-claim.ts",
-        from: "for (let hasAsked = false; ; ) {",
-        to: "for (let hasAsked = false, hasWaited = false; ; ) {",
+        from: "for (let hasAsked = false, hasWaited = false; ; ) {",
+        to: "for (let hasAsked = false, hasWaited = false, wasWoken = false; ; ) {",
       },
       {
         file: "src/key/local-claim.ts",
         from: "      const { nonce, fp, authorized, owner, route } = operation;",
         to: `      const { fp, authorized, owner, route } = operation;
       const met = this.#keeper.store.load();
-      const nonce = hasWaited && met.kind === "readable" && met.record.state !== "absent" ? met.record.nonce : operation.nonce;`,
+      const nonce = wasWoken && met.kind === "readable" && met.record.state !== "absent" ? met.record.nonce : operation.nonce;`,
       },
       {
         file: "src/key/local-claim.ts",
-        from: "      await this.#keeper.waiters.wait(left);",
-        to: "      await this.#keeper.waiters.wait(left);\n      hasWaited = true;",
+        from: `      hasWaited = (await this.#keeper.waiters.wait(left)) === "over";`,
+        to: `      hasWaited = (await this.#keeper.waiters.wait(left)) === "over";\n      wasWoken = true;`,
       },
     ],
   },
@@ -216,7 +216,7 @@ export const OVERSEEING = [
   {
     name: "a reconciliation takes the lease of another",
     layer: "ledger",
-    changes: [{ file: "src/ledger/d1-lease.ts", from: "WHERE until <= ?5`;", to: "WHERE ?5 > 0`;" }],
+    changes: [{ file: "src/ledger/d1-lease.ts", from: "WHERE until <= ?5 OR", to: "WHERE ?5 > 0 OR" }],
   },
   {
     name: "a reconciliation that has lost its lease goes on writing",

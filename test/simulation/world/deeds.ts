@@ -134,14 +134,22 @@ function takeBack({ state, hosts, isolates, crashIsolate, isHealed, mark }: Site
   for (const host of hosts) if (host.instance?.version === NEXT_BUILD) host.crash();
 }
 
-function moveClock({ random, scenario, state }: Site, host: Host | null, direction: 1 | -1): void {
+/** The clock of an object, or of an isolate: how far it moves says whose, so that one draw does for both. */
+function moveClock(
+  { random, scenario, state, isolates, mark }: Site,
+  host: Host | null,
+  direction: 1 | -1,
+): void {
   const { clockStepMs } = scenario;
   const step = Math.min(
     random.pick([random.between(1, 50_000), random.between(1, clockStepMs)]),
     clockStepMs,
   );
-  if (host === null) return;
-  host.clock.offset += direction * step;
+  const isolate = step % 5 === 0 ? isolates[Math.floor(step / 5) % isolates.length] : undefined;
+  const clock = isolate?.clock ?? host?.clock;
+  if (clock === undefined) return;
+  if (isolate !== undefined) mark("clock of an isolate");
+  clock.offset += direction * step;
   state.clocks.moved = true;
   if (direction < 0) state.clocks.backMs += step;
 }

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Token } from "../../../src/core/record.ts";
-import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
+import { advanceClock, MINUTE, SECOND, stopClock, stopTimers } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
 import { mockOrigin } from "../support/origin.ts";
 
@@ -25,6 +25,23 @@ function slowLine({ thereMs, backMs, renewMs }: Line) {
     };
     const own: Record<PropertyKey, unknown> = { fetch, renew };
     return new Proxy(stub, { get: (target, member) => own[member] ?? Reflect.get(target, member) });
+  };
+  return bindWith({ KEYS: { getByName } });
+}
+
+/** Everything the same, but timers go on by themselves while a reply is on its way, and the clock is then set back. */
+function lineOverSetClock({ backMs, setBackMs }: { backMs: number; setBackMs: number }) {
+  const getByName = (name: string) => {
+    const stub = env.KEYS.getByName(name);
+    const fetch = async (request: Request): Promise<Response> => {
+      const response = await stub.fetch(request);
+      vi.advanceTimersByTime(backMs);
+      advanceClock(-setBackMs);
+      return response;
+    };
+    return new Proxy(stub, {
+      get: (target, member) => (member === "fetch" ? fetch : Reflect.get(target, member)),
+    });
   };
   return bindWith({ KEYS: { getByName } });
 }
@@ -61,5 +78,18 @@ describe("a grant whose reply comes", () => {
     expect(origin.count).toBe(0);
     await expectAnswer(await post("/worker", key), "executed");
     expect(origin.count).toBe(1);
+  });
+
+  it.each([
+    ["in time is run, though the clock was set back", 20 * SECOND, 10 * SECOND, 1],
+    ["when its lease is over reaches no origin, though the clock was set back", 31 * SECOND, 25 * SECOND, 0],
+  ])("%s", async (_when, backMs, setBackMs, sent) => {
+    stopTimers();
+    const origin = mockOrigin();
+    const key = makeKey();
+    const answer = await post("/worker", key, {}, lineOverSetClock({ backMs, setBackMs }));
+    expect(answer.status).toBe(sent === 1 ? 201 : 503);
+    expect(origin.count).toBe(sent);
+    await expectAnswer(await post("/worker", key), sent === 1 ? "replayed" : "executed");
   });
 });
