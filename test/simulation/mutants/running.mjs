@@ -37,17 +37,6 @@ export const RUNNING = [
     ],
   },
   {
-    name: "a rest from asking lasts until the clock has caught up",
-    layer: "origin",
-    changes: [
-      {
-        file: "src/origin/probe-budget.ts",
-        from: `pausedUntil(this.#restUntil, now, PROBE_REST_MS) > now`,
-        to: `this.#restUntil > now`,
-      },
-    ],
-  },
-  {
     name: "a lost connection frees the key",
     layer: "key",
     changes: [
