@@ -47,8 +47,18 @@ export type View = {
   executed: ReadonlySet<string>;
 };
 
-/** One key's present life, as the model has it. `isOver`: its alarm has seen the end of its window and quarantine. */
-type Life = { window: number; rules: Rules; closedAt: number | null; t: number; isOver: boolean };
+/**
+ * One key's present life, as the model has it. `isOver`: its alarm has seen the end of its window and quarantine. `ownT`: the record's own
+ * time, which runs on while the clock has gone back, so that it may take itself for alive when by the clock it is over.
+ */
+type Life = {
+  window: number;
+  rules: Rules;
+  closedAt: number | null;
+  t: number;
+  ownT: number;
+  isOver: boolean;
+};
 
 type Making = KeyView & { life: Life | null; windows: number };
 
@@ -124,10 +134,14 @@ export function viewOf(history: History): View {
 }
 
 function endOf({ closedAt, rules }: Life): number | null {
-  return closedAt === null ? null : closedAt + rules.windowMs + rules.quarantineMs;
+  return closedAt === null ? null : closedAt + spanOf(rules);
 }
 
-/** A life whose end was seen and not told goes on where the clock has gone back, under its own rules; one that was told is followed by another. */
+function spanOf({ windowMs, quarantineMs }: Rules): number {
+  return windowMs + quarantineMs;
+}
+
+/** Where the clock has gone back a life may go on under its own rules, or be followed by another: which, only the product knows. */
 function eitherOf(a: Rules, b: Rules): Rules {
   return {
     windowMs: Math.min(a.windowMs, b.windowMs),
@@ -148,9 +162,10 @@ function grant(key: Making, row: RowOf<"granted">, order: number): Granted {
   const end = life === null ? Number.NEGATIVE_INFINITY : endOf(life);
   const isEnded = end !== null && end <= t;
   if (life === null || life.isOver || isEnded) {
-    const mayGoOn = life?.isOver === true && !isEnded;
+    const mayGoOn = life !== null && (!isEnded || life.ownT + spanOf(life.rules) > t);
     key.life = {
       window: key.windows,
+      ownT: row.clock,
       rules: mayGoOn ? eitherOf(life.rules, row.rules) : row.rules,
       closedAt: null,
       t: row.clock,
@@ -191,7 +206,7 @@ function store(key: Making, row: RowOf<"stored">): void {
   if (life === null) return;
   const isClosed = row.after?.state === "settled" || row.after?.state === "released";
   const closedAt = isClosed ? (life.closedAt ?? t) : row.after === null ? life.closedAt : null;
-  key.life = { ...life, t, closedAt };
+  key.life = { ...life, t, ownT: Math.max(life.ownT, row.after?.t ?? t), closedAt };
   if (row.after !== null) key.ends.set(row.after.inc, endOf(key.life));
   if (row.after?.state === "settled" && !key.given.has(life.window)) {
     key.given.set(life.window, { from: row.at, to: row.at + life.rules.windowMs });

@@ -217,7 +217,8 @@ export class Host {
   }
 
   keep(image: Image): void {
-    const isMoved = image.alarm !== this.durable.alarm;
+    // An alarm that has rung and was set again to the same time rings again.
+    const isMoved = image.alarm !== this.durable.alarm || (this.#alarm === null && !image.isRinging);
     // Whether the handler runs is known to the instance only: another one finds the alarm as it stands.
     this.durable = image.isRinging ? { ...image, isRinging: false } : image;
     if (isMoved) this.plan();

@@ -90,6 +90,17 @@ export class Scheduler {
     drain();
   }
 
+  /** Ends a pause before its time: what was held back by it happens now. */
+  resume(process: Process): void {
+    const until = process.pausedUntil;
+    process.pausedUntil = 0;
+    if (until <= this.now) return;
+    for (const task of this.#heap.splice(0)) {
+      if (task.process === process && task.at === until) task.at = this.now;
+      this.#push(task);
+    }
+  }
+
   /** What is still to happen. */
   left(): readonly Task[] {
     return this.#heap.filter(({ act, process: { isAlive } }) => act !== null && isAlive);

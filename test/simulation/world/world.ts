@@ -240,8 +240,8 @@ export class World {
     this.#note({ do: "healed" });
     // What has been rolled out at all is rolled out everywhere in the end.
     if (this.#marks.has("next build")) deployNext(this.#site(), 1);
-    for (const { instance } of this.#hosts.all()) if (instance !== null) instance.pausedUntil = 0;
-    for (const isolate of this.#workers.isolates) isolate.pausedUntil = 0;
+    for (const { instance } of this.#hosts.all()) if (instance !== null) this.#scheduler.resume(instance);
+    for (const isolate of this.#workers.isolates) this.#scheduler.resume(isolate);
     // Whoever has lost an alarm is found by the next access, be it only a look; a record that could not be read is looked at again
     // after an hour; all others have to come to rest by themselves.
     const isAlarmLost = this.#marks.has("alarm lost");
