@@ -72,8 +72,8 @@ async function submitToObject(objects: Objects, operation: Operation): Promise<S
 }
 
 /**
- * Counts from now. `stop` gives the milliseconds that have passed, infinitely many where nobody knows because the clock has gone back: a timer
- * of `limitMs` has rung before the clock got there. The clock tells of the time in which this process stood still and no timer rang.
+ * Counts from now. `stop` gives the milliseconds that may have passed. Where the clock has gone back a timer of `limitMs` tells whether that
+ * is less than the limit (the limit, then) or nobody knows (infinitely many). The clock tells of the time in which this process stood still.
  */
 function startWatch(limitMs: number): { stop: () => number } {
   const begunAt = Date.now();
@@ -85,7 +85,8 @@ function startWatch(limitMs: number): { stop: () => number } {
     stop() {
       clearTimeout(timer);
       const ms = Date.now() - begunAt;
-      return ms < 0 || (hasRung && ms < limitMs) ? Number.POSITIVE_INFINITY : ms;
+      if (hasRung && ms < limitMs) return Number.POSITIVE_INFINITY;
+      return ms < 0 ? limitMs : ms;
     },
   };
 }

@@ -48,15 +48,15 @@ export type View = {
 };
 
 /**
- * One key's present life, as the model has it. `isOver`: its alarm has seen the end of its window and quarantine. `ownT`: the record's own
- * time, which runs on while the clock has gone back, so that it may take itself for alive when by the clock it is over.
+ * One key's present life, as the model has it. `isOver`: its alarm has seen the end of its window and quarantine. `ownClosedAt`:
+ * when it was closed by the record's own time, which runs on while the clock has gone back: so it may be alive when by the clock it is over.
  */
 type Life = {
   window: number;
   rules: Rules;
   closedAt: number | null;
   t: number;
-  ownT: number;
+  ownClosedAt: number;
   isOver: boolean;
 };
 
@@ -162,10 +162,10 @@ function grant(key: Making, row: RowOf<"granted">, order: number): Granted {
   const end = life === null ? Number.NEGATIVE_INFINITY : endOf(life);
   const isEnded = end !== null && end <= t;
   if (life === null || life.isOver || isEnded) {
-    const mayGoOn = life !== null && (!isEnded || life.ownT + spanOf(life.rules) > t);
+    const mayGoOn = life !== null && (!isEnded || life.ownClosedAt + spanOf(life.rules) > t);
     key.life = {
       window: key.windows,
-      ownT: row.clock,
+      ownClosedAt: row.clock,
       rules: mayGoOn ? eitherOf(life.rules, row.rules) : row.rules,
       closedAt: null,
       t: row.clock,
@@ -206,7 +206,8 @@ function store(key: Making, row: RowOf<"stored">): void {
   if (life === null) return;
   const isClosed = row.after?.state === "settled" || row.after?.state === "released";
   const closedAt = isClosed ? (life.closedAt ?? t) : row.after === null ? life.closedAt : null;
-  key.life = { ...life, t, ownT: Math.max(life.ownT, row.after?.t ?? t), closedAt };
+  const ownClosedAt = isClosed && life.closedAt === null ? (row.after?.t ?? t) : life.ownClosedAt;
+  key.life = { ...life, t, ownClosedAt, closedAt };
   if (row.after !== null) key.ends.set(row.after.inc, endOf(key.life));
   if (row.after?.state === "settled" && !key.given.has(life.window)) {
     key.given.set(life.window, { from: row.at, to: row.at + life.rules.windowMs });
