@@ -1,5 +1,5 @@
 /** Open dispatches as a reconciliation reads them, and what is told of its runs. From the primary: what was written is found. */
-import { QUARANTINE_AFTER, QUARANTINED_LISTED_MAX, RUNS_KEPT } from "../core/limits.ts";
+import { QUARANTINE_AFTER, QUARANTINED_LISTED_MAX, RUNS_KEPT, STALE_AFTER_MS } from "../core/limits.ts";
 import {
   type Cursor,
   type Page,
@@ -13,9 +13,14 @@ import { withinTime } from "./time.ts";
 
 const OPEN = "state IN ('intent', 'unknown') AND reported = 0";
 
-const SCAN = `SELECT effect_id, stream, effects.operation, state, changed_at, coalesce(failures, 0) AS failures, coalesce(due_at, 0) AS due_at
+const READ_OPEN = `SELECT effect_id, stream, effects.operation, state, changed_at, coalesce(failures, 0) AS failures, coalesce(due_at, 0) AS due_at
   FROM effects LEFT JOIN findings ON name = ?1 AND id = effect_id || ' ' || stream
-  WHERE ${OPEN} AND changed_at < ?2 AND (changed_at, effect_id, stream) > (?3, ?4, ?5)
+  WHERE ${OPEN} AND (changed_at, effect_id, stream)`;
+
+/** No clock is ahead by so much that is right: what is of a later time was told while one was wrong, and nobody knows how long ago. */
+const AHEAD_MS = 2 * STALE_AFTER_MS;
+
+const SCAN = `${READ_OPEN} > (?3, ?4, ?5) AND changed_at < ?2 UNION ALL ${READ_OPEN} > (?7, ?8, ?9)
   ORDER BY changed_at, effect_id, stream LIMIT ?6`;
 
 type ScanRow = {
@@ -28,7 +33,9 @@ type ScanRow = {
   due_at: number;
 };
 
-/** One page of dispatches that have not changed since a time, oldest change first: one query. */
+type Place = readonly [changedAt: number, effect: string, stream: string];
+
+/** One page of dispatches that have not changed since a time, or at a time to come, oldest change first: one query. */
 export async function scanStale(
   database: D1Database,
   name: string,
@@ -37,10 +44,12 @@ export async function scanStale(
   limit: number,
 ): Promise<Page<StaleEffect>> {
   const { effect, stream } = readFindingId(after?.id ?? "");
+  const past: Place = [after?.at ?? -1, effect, stream];
+  const ahead: Place = [staleBefore + AHEAD_MS, "", ""];
   const read = database
     .withSession("first-primary")
     .prepare(SCAN)
-    .bind(name, staleBefore, after?.at ?? -1, effect, stream, limit)
+    .bind(name, staleBefore, ...past, limit, ...(past[0] < ahead[0] ? ahead : past))
     .all<ScanRow>();
   const { results } = await withinTime(read, D1_TIMEOUT_MS);
   const last = results.length < limit ? undefined : results.at(-1);

@@ -98,6 +98,19 @@ describe("a payment whose answer was lost", () => {
     expect(await env.DB.prepare("SELECT count(*) AS n FROM findings").first("n")).toBe(0);
   });
 
+  it("while the clock was ahead is found once it is right", async () => {
+    advanceClock(365 * DAY);
+    const { origin, operation, stub } = await losePayment("seal", { ask: committed("paid") });
+    await publish(operation);
+    advanceClock(-365 * DAY);
+    expect(await run()).toMatchObject({ ended: "finished", scanned: 1, handled: 1, failed: 0 });
+    expect(await readRecord(stub)).toMatchObject({ state: "settled", actor: "probe" });
+    expect(origin.payments).toHaveLength(1);
+    await publish(operation);
+    expect((await overview()).open).toMatchObject({ total: 0 });
+    expect(await run()).toMatchObject({ ended: "finished", ...NOTHING });
+  });
+
   it("is found by the cron, and the run is in the report and in the log", async () => {
     const { operation, stub } = await losePayment("seal", { ask: committed("paid") });
     await publishAndWait(operation);

@@ -1,8 +1,9 @@
 // Aim: a scan over many open effects reads each once, in bounded steps, and survives its reader. Method: the real D1, keys that only answer.
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
+import { STALE_AFTER_MS } from "../../../src/core/limits.ts";
 import { checkBounds } from "../../../src/core/reconcile/bounds.ts";
-import { isDue, type StaleEffect } from "../../../src/core/reconcile/finding.ts";
+import { type Cursor, isDue, type Page, type StaleEffect } from "../../../src/core/reconcile/finding.ts";
 import type { LeaseStore, Result, RunEvent } from "../../../src/core/reconcile/ports.ts";
 import { scanStale } from "../../../src/ledger/d1-findings.ts";
 import { openLeases } from "../../../src/ledger/d1-lease.ts";
@@ -70,6 +71,20 @@ describe("a scan", () => {
     expect([...setting.asked.values()].every((times) => times === 1)).toBe(true);
   });
 
+  it("reads what is of a time to come, and nothing that is young", async () => {
+    await fillEffects(3, 1_000);
+    await fillEffects(3, NOW - 1, "young");
+    await fillEffects(3, NOW + 2 * STALE_AFTER_MS + 1, "ahead");
+    const read = [];
+    for (let after: Cursor | null = null; ; ) {
+      const { findings, next }: Page<StaleEffect> = await scanStale(env.DB, NAME, after, NOW - 1, 2);
+      read.push(...findings.map(({ effect }) => effect.replace(/[0-9]+/, "")));
+      if (next === null) break;
+      after = next;
+    }
+    expect(read).toEqual(["e", "e", "e", "ahead", "ahead", "ahead"]);
+  });
+
   it("tells of each what its key object and its kind are", async () => {
     await fillEffects(2, 1_000);
     await env.DB.prepare("UPDATE effects SET operation = NULL WHERE effect_id = 'e0000001'").run();
@@ -83,10 +98,11 @@ describe("a scan", () => {
 
   it("reads from the index of what is open, and no more of it than the page has", async () => {
     await fillEffects(1_000, 1_000);
+    await fillEffects(1_000, NOW, "young");
     const read = await scanPlan();
     expect(read.plan).toContain("USING INDEX effects_unclosed ((changed_at,effect_id,stream)>");
     expect(read.plan).not.toMatch(/SCAN|TEMP B-TREE/);
-    expect(read.rows).toBeLessThan(2 * 50 + 10);
+    expect(read.rows).toBeLessThan(2 * 50 + 15);
   });
 
   it("asks D1 once for a page and once to keep it, beside renewals", async () => {
@@ -123,7 +139,7 @@ async function scanPlan(): Promise<{ plan: string; rows: number }> {
   });
   await scanStale(database, NAME, { at: 1_100, id: "e0000301 x" }, NOW, 50);
   const { results } = await env.DB.prepare(`EXPLAIN QUERY PLAN ${sql}`)
-    .bind(NAME, NOW, 1_100, "e0000301", "x", 50)
+    .bind(NAME, NOW, 1_100, "e0000301", "x", 50, NOW + 1, "", "")
     .all<{ detail: string }>();
   return { plan: results.map(({ detail }) => detail).join("; "), rows };
 }
