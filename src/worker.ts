@@ -133,7 +133,7 @@ function accessOf(database: D1Database, keys: KeyPort, ctx: ExecutionContext): R
 function stalePartsOf(database: D1Database, keys: KeyPort): StaleParts {
   return {
     leases: openLeases(database),
-    scan: (after, staleBefore, limit) => scanStale(database, STALE_EFFECTS, after, staleBefore, limit),
+    scan: (after, stale, limit) => scanStale(database, STALE_EFFECTS, after, stale, limit),
     keys,
     report,
   };

@@ -64,15 +64,17 @@ export class LocalClaim implements Claim {
    * is asked first, if it can be.
    */
   async begin(operation: Operation): Promise<Begun> {
-    const { waitMs } = operation;
-    const waitUntil = Date.now() + waitMs;
-    for (let hasAsked = false, hasWaited = false; ; ) {
+    let left = operation.waitMs;
+    let seenAt = Date.now();
+    for (let hasAsked = false; ; ) {
       const refused = await this.#refuseByQuota(operation.owner);
       if (refused !== null) return refused;
       const { nonce, fp, authorized, owner, route } = operation;
       const fresh: Fresh = { inc: randomHex(), effect: randomHex(), owner, route, terms: this.#terms };
-      // A clock that has gone back makes nobody wait longer than was asked.
-      const left: number = hasWaited ? 0 : Math.min(waitUntil - Date.now(), waitMs);
+      // Where the clock goes back what has passed since is not known: it is counted as nothing, once.
+      const now = Date.now();
+      left -= Math.max(0, now - seenAt);
+      seenAt = now;
       const mayWait = left > 0 && !this.#keeper.waiters.isFull;
       const mayAsk = !hasAsked && this.#policy.probe !== null;
       const done = this.#keeper.step(
@@ -95,7 +97,7 @@ export class LocalClaim implements Claim {
         continue;
       }
       if (answer.kind !== "in-flight" || !mayWait) return this.#answerSeen(answer, operation);
-      hasWaited = (await this.#keeper.waiters.wait(left)) === "over";
+      if ((await this.#keeper.waiters.wait(left)) === "over") left = 0;
     }
   }
 

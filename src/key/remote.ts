@@ -95,6 +95,7 @@ function startWatch(limitMs: number): { stop: () => number } {
 class RemoteClaim implements Claim {
   readonly #objects: Objects;
   readonly #operation: Operation;
+  /** How long a grant of a new life holds. One of an earlier life may hold for longer or less. */
   readonly #leaseMs: number;
 
   constructor(objects: Objects, operation: Operation, leaseMs: number) {
@@ -110,8 +111,9 @@ class RemoteClaim implements Claim {
     const tookMs = watch.stop();
     if (called.kind === "failed") return refuseStore();
     const begun = called.result;
-    if (begun.kind !== "run" || tookMs < begun.grant.leaseMs) return begun;
-    return (await this.#isStillHeld(begun.grant, tookMs)) ? begun : refuseStore();
+    if (begun.kind !== "run") return begun;
+    const isInTime = tookMs < this.#leaseMs && this.#leaseMs <= begun.grant.leaseMs;
+    return isInTime || (await this.#isStillHeld(begun.grant, tookMs)) ? begun : refuseStore();
   }
 
   /**
@@ -121,11 +123,15 @@ class RemoteClaim implements Claim {
    */
   async #isStillHeld({ token, leaseMs, executionMs }: Grant, tookMs: number): Promise<boolean> {
     const limitMs = Math.min(leaseMs, executionMs - tookMs);
-    const watch = startWatch(limitMs);
-    const isRenewed = (await this.renew(token)) === "renewed";
-    if (watch.stop() < limitMs && isRenewed) return true;
+    if (limitMs > 0 && (await this.#renewWithin(limitMs, token))) return true;
     await this.release(token, "never-dispatched");
     return false;
+  }
+
+  async #renewWithin(limitMs: number, token: Token): Promise<boolean> {
+    const watch = startWatch(limitMs);
+    const isRenewed = (await this.renew(token)) === "renewed";
+    return watch.stop() < limitMs && isRenewed;
   }
 
   renew(token: Token): Promise<Renewal> {
@@ -165,7 +171,7 @@ export function openKeyPort(
 ): KeyPort {
   const run = (operation: Operation, policy: RoutePolicy): Promise<Submitted> => {
     if (policy.executor === "object") return submitToObject(objects, operation);
-    const claim = new RemoteClaim(objects, operation, leaseOf(policy));
+    const claim = new RemoteClaim(objects, operation, Math.min(leaseOf(policy), policy.executionMsMax));
     return submit({ claim, origin, report, keepAlive, ended: () => undefined }, operation, policy);
   };
   return {

@@ -8,6 +8,7 @@ import {
   writeFindingId,
 } from "../core/reconcile/finding.ts";
 import type { Overview } from "../core/reconcile/overview.ts";
+import type { Stale } from "../core/reconcile/ports.ts";
 import { D1_TIMEOUT_MS } from "./bounds.ts";
 import { withinTime } from "./time.ts";
 
@@ -16,9 +17,6 @@ const OPEN = "state IN ('intent', 'unknown') AND reported = 0";
 const READ_OPEN = `SELECT effect_id, stream, effects.operation, state, changed_at, coalesce(failures, 0) AS failures, coalesce(due_at, 0) AS due_at
   FROM effects LEFT JOIN findings ON name = ?1 AND id = effect_id || ' ' || stream
   WHERE ${OPEN} AND (changed_at, effect_id, stream)`;
-
-/** No clock is ahead by so much that is right: what is of a later time was told while one was wrong, and nobody knows how long ago. */
-const AHEAD_MS = 2 * STALE_AFTER_MS;
 
 const SCAN = `${READ_OPEN} > (?3, ?4, ?5) AND changed_at < ?2 UNION ALL ${READ_OPEN} > (?7, ?8, ?9)
   ORDER BY changed_at, effect_id, stream LIMIT ?6`;
@@ -35,21 +33,21 @@ type ScanRow = {
 
 type Place = readonly [changedAt: number, effect: string, stream: string];
 
-/** One page of dispatches that have not changed since a time, or at a time to come, oldest change first: one query. */
+/** One page of stale dispatches, oldest change first: one query. */
 export async function scanStale(
   database: D1Database,
   name: string,
   after: Cursor | null,
-  staleBefore: number,
+  stale: Stale,
   limit: number,
 ): Promise<Page<StaleEffect>> {
   const { effect, stream } = readFindingId(after?.id ?? "");
   const past: Place = [after?.at ?? -1, effect, stream];
-  const ahead: Place = [staleBefore + AHEAD_MS, "", ""];
+  const ahead: Place = [stale.ahead, "", ""];
   const read = database
     .withSession("first-primary")
     .prepare(SCAN)
-    .bind(name, staleBefore, ...past, limit, ...(past[0] < ahead[0] ? ahead : past))
+    .bind(name, stale.before, ...past, limit, ...(past[0] < ahead[0] ? ahead : past))
     .all<ScanRow>();
   const { results } = await withinTime(read, D1_TIMEOUT_MS);
   const last = results.length < limit ? undefined : results.at(-1);
@@ -85,8 +83,9 @@ const READ_QUARANTINED = `SELECT id, kind, operation, failures, code, due_at, fi
     AND effect_id = substr(id, 1, instr(id, ' ') - 1) AND stream = substr(id, instr(id, ' ') + 1))
   ORDER BY due_at, id LIMIT ?2`;
 
-const COUNT_OPEN = `SELECT count(*) AS total, min(changed_at) AS oldest, total(changed_at > ?1) AS minutes,
-  total(changed_at > ?2) AS hour, total(changed_at > ?3) AS day FROM effects WHERE ${OPEN}`;
+/** Of what has changed at a time to come nobody knows how old it is: it is old. (A clock may be ahead by a little.) */
+const COUNT_OPEN = `SELECT count(*) AS total, min(changed_at) AS oldest, total(changed_at > ?1 AND changed_at <= ?4) AS minutes,
+  total(changed_at > ?2 AND changed_at <= ?4) AS hour, total(changed_at > ?3 AND changed_at <= ?4) AS day FROM effects WHERE ${OPEN}`;
 
 const MINUTE_MS = 60_000;
 
@@ -107,7 +106,7 @@ export async function readOverview(database: D1Database, name: string, now: numb
     session.prepare(READ_LEASE).bind(name),
     session.prepare(READ_RUNS).bind(name, RUNS_KEPT),
     session.prepare(READ_QUARANTINED).bind(name, QUARANTINED_LISTED_MAX),
-    session.prepare(COUNT_OPEN).bind(...ages),
+    session.prepare(COUNT_OPEN).bind(...ages, now + STALE_AFTER_MS),
   ]);
   const [leases, runs, quarantined, counts] = await withinTime(batch, D1_TIMEOUT_MS);
   const lease = leases?.results[0] as LeaseRow | undefined;

@@ -8,7 +8,16 @@
  */
 import type { Bounds } from "../core/reconcile/bounds.ts";
 import { type Cursor, type Finding, isAfter, type Page } from "../core/reconcile/finding.ts";
-import type { Ended, Held, LeaseStore, Progress, Result, RunEvent, Work } from "../core/reconcile/ports.ts";
+import type {
+  Ended,
+  Held,
+  LeaseStore,
+  Progress,
+  Result,
+  RunEvent,
+  Stale,
+  Work,
+} from "../core/reconcile/ports.ts";
 import { RunLease, type Time } from "./lease.ts";
 import { type HandledPage, handlePage } from "./page.ts";
 
@@ -101,18 +110,20 @@ class Run<Found extends Finding> {
 
   async #goThrough(from: Cursor | null): Promise<Ended> {
     // Once a run: what becomes stale meanwhile is the next scan's, so that a scan comes to its end.
-    const staleBefore = this.#using.time.now() - this.#using.staleMs;
+    const { time, staleMs } = this.#using;
+    const now = time.now();
+    const stale: Stale = { before: now - staleMs, ahead: now + staleMs };
     let cursor = from;
     for (let page = 0; page < this.#wish.bounds.pages; page++) {
       if (this.#wish.abort.aborted) return "aborted";
-      const turned = await this.#turnPage(cursor, staleBefore);
+      const turned = await this.#turnPage(cursor, stale);
       if (turned.kind === "ended") return turned.ended;
       cursor = turned.cursor;
     }
     return "bounded";
   }
 
-  async #turnPage(cursor: Cursor | null, staleBefore: number): Promise<Turned> {
+  async #turnPage(cursor: Cursor | null, stale: Stale): Promise<Turned> {
     try {
       if (!(await this.#lease.renew())) return LOST;
     } catch {
@@ -120,16 +131,16 @@ class Run<Found extends Finding> {
     }
     const renewing = this.#lease.keepRenewing();
     try {
-      return await this.#usePage(cursor, staleBefore);
+      return await this.#usePage(cursor, stale);
     } finally {
       await renewing.stop();
     }
   }
 
-  async #usePage(cursor: Cursor | null, staleBefore: number): Promise<Turned> {
+  async #usePage(cursor: Cursor | null, stale: Stale): Promise<Turned> {
     let page: Page<Found>;
     try {
-      page = await this.#work.scan(cursor, staleBefore, this.#wish.bounds.batch);
+      page = await this.#work.scan(cursor, stale, this.#wish.bounds.batch);
     } catch {
       return this.#endAt("scan");
     }

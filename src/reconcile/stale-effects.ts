@@ -7,7 +7,7 @@ import { STALE_AFTER_MS } from "../core/limits.ts";
 import type { KeyPort, Report } from "../core/ports.ts";
 import { type Bounds, checkBounds } from "../core/reconcile/bounds.ts";
 import { type Cursor, isDue, type Learned, type Page, type StaleEffect } from "../core/reconcile/finding.ts";
-import type { LeaseStore, Result, RunEvent, Work } from "../core/reconcile/ports.ts";
+import type { LeaseStore, Result, RunEvent, Stale, Work } from "../core/reconcile/ports.ts";
 import type { Time } from "./lease.ts";
 import { reconcile } from "./run.ts";
 
@@ -16,7 +16,7 @@ export const STALE_EFFECTS = "effects";
 
 export type StaleParts = {
   leases: LeaseStore;
-  scan: (after: Cursor | null, staleBefore: number, limit: number) => Promise<Page<StaleEffect>>;
+  scan: (after: Cursor | null, stale: Stale, limit: number) => Promise<Page<StaleEffect>>;
   keys: Pick<KeyPort, "ask">;
   report: Report;
 };

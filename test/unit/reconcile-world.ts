@@ -67,9 +67,9 @@ export class World {
   #work(): Work<Finding> {
     return {
       name: NAME,
-      scan: async (after, staleBefore, limit) => {
+      scan: async (after, stale, limit) => {
         await this.#step("scan");
-        const open = this.rows.filter((row) => row.isOpen && row.at < staleBefore && isAfter(row, after));
+        const open = this.rows.filter((row) => row.isOpen && row.at < stale.before && isAfter(row, after));
         const found = open.slice(0, limit);
         const last = found.length < limit ? undefined : found.at(-1);
         const findings = found.map((row) => this.#findingOf(row));

@@ -51,7 +51,7 @@ export type JudgedFinding = Finding & { code: string };
 
 /** Findings in quarantine are passed over until they are due. */
 export function isDue(finding: Finding, now: number): boolean {
-  return pausedUntil(finding.dueAt, now, QUARANTINED_MS_MAX) <= now;
+  return pausedUntil(finding.dueAt, now, pauseAfter(finding.failures)) <= now;
 }
 
 /**

@@ -49,12 +49,15 @@ export type PageCheckpoint = {
   now: number;
 };
 
+/** Stale is what has changed last before `before`, or behind `ahead`: at a time to come, so that nobody knows how long ago. */
+export type Stale = { before: number; ahead: number };
+
 /** What a run works on, as four functions. Each may reject; `observe` may throw. */
 export type Work<Found extends Finding> = {
   /** Name of the lease. */
   name: string;
-  /** What has not changed since `staleBefore`, behind a place, in order, at most `limit`. */
-  scan: (after: Cursor | null, staleBefore: number, limit: number) => Promise<Page<Found>>;
+  /** What is stale, behind a place, in order, at most `limit`. */
+  scan: (after: Cursor | null, stale: Stale, limit: number) => Promise<Page<Found>>;
   /** False: passed over, not handled in this run. */
   filter: (finding: Found, now: number) => boolean;
   /** May be made again with the same finding. Should end when `stop` fires: its word is not waited for then. */

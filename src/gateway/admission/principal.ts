@@ -150,8 +150,19 @@ function verifierOf(keys: JwtKeys, options: JWTVerifyOptions): (token: string) =
     const secret = encodeUtf8(keys.secret);
     return (token) => jwtVerify(token, secret, options);
   }
-  const remote = createRemoteJWKSet(new URL(keys.url));
-  return (token) => jwtVerify(token, remote, options);
+  return remoteVerifierOf(new URL(keys.url), options);
+}
+
+/** How old a key set is, is told by the clock: where that goes back, it is fetched anew. */
+function remoteVerifierOf(url: URL, options: JWTVerifyOptions): (token: string) => Promise<JWTVerifyResult> {
+  let keySet = createRemoteJWKSet(url);
+  let seenAt = Date.now();
+  return (token) => {
+    const now = Date.now();
+    if (now < seenAt) keySet = createRemoteJWKSet(url);
+    seenAt = now;
+    return jwtVerify(token, keySet, options);
+  };
 }
 
 /** Everything that is wrong with a token has a code of its own; what is left is a key set that did not come or can't be read. */

@@ -43,6 +43,9 @@ async function step(store: ShardStore, state: Prune, how: Pruning, now: number):
   if (state.pending !== null) {
     const { until, entry } = state.pending;
     if ((store.read("published")?.size ?? 0) <= entry) return state;
+    // The clock was ahead when that was told, and is right now: it was told too early, and is told again when it is time.
+    if ((await findOld(how, now)) < until)
+      return { ...state, pending: null, checkAt: now + pauseOf(how.retentionMs) };
     const pruned = pruneBundles(how.database, how.shard, { until, entry, at: now });
     const bundles = await withinTime(pruned, D1_TIMEOUT_MS);
     store.dropEnded(until);
@@ -51,12 +54,16 @@ async function step(store: ShardStore, state: Prune, how: Pruning, now: number):
   }
   if (pruneDue(state, how.retentionMs, now) > now) return state;
   const checkAt = now + pauseOf(how.retentionMs);
-  const old = await withinTime(readSizeAt(how.database, how.shard, now - how.retentionMs), D1_TIMEOUT_MS);
-  const oldest = Math.min(old ?? 0, store.read("closed")?.index ?? Number.POSITIVE_INFINITY);
+  const oldest = Math.min(await findOld(how, now), store.read("closed")?.index ?? Number.POSITIVE_INFINITY);
   const until = Math.floor(oldest / BUNDLE_LINES) * BUNDLE_LINES;
   if (until <= state.done) return { ...state, checkAt };
   const entry = await appendPrune(how, until, now);
   return { ...state, checkAt, pending: { until, entry } };
+}
+
+/** So many entries, from the first on, are too old to keep. */
+async function findOld({ database, shard, retentionMs }: Pruning, now: number): Promise<number> {
+  return (await withinTime(readSizeAt(database, shard, now - retentionMs), D1_TIMEOUT_MS)) ?? 0;
 }
 
 /** Stopping behind this and before its place is stored appends another entry, for the same bodies: that does no harm. */

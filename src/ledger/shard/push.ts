@@ -72,8 +72,8 @@ function oldestFrom(store: ShardStore, cursor: number): number {
 }
 
 /** When the next delivery may be made. */
-export function pushDue({ notBefore }: Push, now: number): number {
-  return pausedUntil(notBefore, now, SINK_RETRY_MS_MAX);
+export function pushDue({ notBefore, tries }: Push, now: number): number {
+  return pausedUntil(notBefore, now, pauseAfter(tries - 1));
 }
 
 /** Doubles with every try. */

@@ -29,12 +29,17 @@ export type Round = {
   signer: Publishing["signer"];
 };
 
+/** Nothing of its kind is done before a time. `ms`: how long it was to last when it began. */
+type Rest = { until: number; ms: number };
+
+const NO_REST: Rest = { until: 0, ms: 0 };
+
 /** What is not stored: failures in a row, and when what failed is tried again. A restart tries at once. */
 export class Rounds {
   #failures = 0;
-  #publishFrom = 0;
-  #pruneFrom = 0;
-  #openFrom = 0;
+  #publishRest = NO_REST;
+  #pruneRest = NO_REST;
+  #openRest = NO_REST;
   #isBeforeShown = false;
   /** So large a log had a bundle to publish when it was last found out what is due. */
   #fullAt = 0;
@@ -55,12 +60,12 @@ export class Rounds {
     const isPrinting = parts.print !== null && (store.read("stdout") ?? 0) < size;
     const pace = this.#pace(backlog, published?.at ?? 0, now);
     const dues = [
-      backlog > 0 ? Math.max(pace, restsUntil(this.#publishFrom, now)) : null,
+      backlog > 0 ? Math.max(pace, restsUntil(this.#publishRest, now)) : null,
       isPushing
         ? Math.max(push === null || push.tries > 0 ? 0 : pace, push === null ? pace : pushDue(push, now))
         : null,
       isPrinting ? pace : null,
-      isOpening(store) ? restsUntil(this.#openFrom, now) : null,
+      isOpening(store) ? restsUntil(this.#openRest, now) : null,
       parts.database === null ? null : this.#pruneDue(store, parts, now),
     ].filter((due) => due !== null);
     return dues.length === 0 ? null : Math.max(now, Math.min(...dues));
@@ -70,7 +75,7 @@ export class Rounds {
   #pruneDue(store: ShardStore, { retentionMs }: LedgerParts, now: number): number | null {
     const state = store.read("prune");
     if (state === null) return null;
-    const from = restsUntil(this.#pruneFrom, now);
+    const from = restsUntil(this.#pruneRest, now);
     if (state.pending === null) return Math.max(pruneDue(state, retentionMs, now), from);
     return state.pending.entry < (store.read("published")?.size ?? 0) ? from : null;
   }
@@ -111,24 +116,24 @@ export class Rounds {
   }
 
   async #publish(round: Round, onHole: (index: number) => void): Promise<void> {
-    if (isResting(this.#publishFrom)) return;
+    if (isResting(this.#publishRest)) return;
     const { store, place, parts, signer } = round;
     const origin = `${parts.name}/${place.shard}`;
     const { database, allEffects } = parts;
     try {
       if (!(await this.#isPublishable(round))) {
-        this.#publishFrom = Date.now() + PUBLISH_PAUSE_MS;
+        this.#publishRest = restFor(PUBLISH_PAUSE_MS);
         return;
       }
       const done = await publish(store, { shard: place.shard, origin, signer, database, allEffects, onHole });
       this.#failures = 0;
-      this.#publishFrom = done.kind === "differs" ? Date.now() + SINK_STUCK_MS : 0;
+      this.#publishRest = done.kind === "differs" ? restFor(SINK_STUCK_MS) : NO_REST;
       if (done.kind === "differs") {
         const { table, first } = done;
         parts.report("ledger-differs", { shard: place.shard, table, index: first });
       }
     } catch (error) {
-      this.#publishFrom = Date.now() + pauseAfter(this.#failures);
+      this.#publishRest = restFor(pauseAfter(this.#failures));
       this.#failures += 1;
       parts.report("ledger-publish-failed", { shard: place.shard, error: nameOf(error) });
     }
@@ -151,18 +156,18 @@ export class Rounds {
   }
 
   async #open({ store, parts }: Round): Promise<void> {
-    if (!isOpening(store) || isResting(this.#openFrom)) return;
+    if (!isOpening(store) || isResting(this.#openRest)) return;
     try {
       await openShards(store, (place) => withinTime(parts.other.open(place), D1_TIMEOUT_MS));
     } catch (error) {
-      this.#openFrom = Date.now() + SINK_RETRY_MS_MAX;
+      this.#openRest = restFor(SINK_RETRY_MS_MAX);
       parts.report("ledger-opening-failed", { error: nameOf(error) });
     }
   }
 
   async #prune({ store, place, parts, own }: Round): Promise<void> {
     const { database, retentionMs, report } = parts;
-    if (database === null || store.readLog().size === 0 || isResting(this.#pruneFrom)) return;
+    if (database === null || store.readLog().size === 0 || isResting(this.#pruneRest)) return;
     const { shard } = place;
     try {
       await prune(
@@ -178,20 +183,23 @@ export class Rounds {
         Date.now(),
       );
     } catch (error) {
-      this.#pruneFrom = Date.now() + SINK_STUCK_MS;
+      this.#pruneRest = restFor(SINK_STUCK_MS);
       report("ledger-prune-failed", { shard, error: nameOf(error) });
     }
   }
 }
 
-/** None of the pauses of what failed is longer. */
-function restsUntil(from: number, now: number): number {
-  return pausedUntil(from, now, SINK_STUCK_MS);
+function restFor(ms: number): Rest {
+  return { until: Date.now() + ms, ms };
 }
 
-function isResting(from: number): boolean {
+function restsUntil({ until, ms }: Rest, now: number): number {
+  return pausedUntil(until, now, ms);
+}
+
+function isResting(rest: Rest): boolean {
   const now = Date.now();
-  return restsUntil(from, now) > now;
+  return restsUntil(rest, now) > now;
 }
 
 /** The oldest line that a sink may still ask for. A bundle that is not full is written again when it grows. */

@@ -146,6 +146,7 @@ export type Remains = {
     /** Names of what its storage holds. */
     values: readonly string[];
     alarm: number | null;
+    isAlarmLost: boolean;
   }[];
   /** Lines that a shard has not let go of, and how much of its log is published. */
   shards: readonly {

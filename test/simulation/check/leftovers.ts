@@ -4,14 +4,14 @@ import type { Invariant } from "./safety.ts";
 
 function nothingIsLeft({ history }: { history: History }): string | null {
   const { remains } = history;
-  return rowsLeft(history) ?? linesLeft(history) ?? workLeft(remains);
+  return rowsLeft(remains) ?? linesLeft(remains) ?? workLeft(remains);
 }
 
 /** A key that has no record has nothing else either, and who counts new keys forgets them. */
-function rowsLeft({ remains, marks }: History): string | null {
-  for (const { name, kind, values, alarm } of remains.objects) {
+function rowsLeft(remains: Remains): string | null {
+  for (const { name, kind, values, alarm, isAlarmLost } of remains.objects) {
     // Who counts is found by the next new key only.
-    const isLeft = kind === "key" ? values.includes("record") : kind === "ledger" || marks.has("alarm lost");
+    const isLeft = kind === "key" ? values.includes("record") : kind === "ledger" || isAlarmLost;
     if (!isLeft && values.length > 0) return `${kind} ${name} still has ${values.join(", ")}`;
     // A shard with a database looks after the age of what is in it for ever.
     const isQuiet = kind === "ledger" ? !remains.hasDatabase : !isLeft;
@@ -21,10 +21,10 @@ function rowsLeft({ remains, marks }: History): string | null {
 }
 
 /** A shard keeps no more than a bundle that still grows. One whose alarm was lost is found by the next append only, or by who reads of it. */
-function linesLeft({ remains: { objects, shards }, marks }: History): string | null {
-  const stopped = objects.filter(({ alarm }) => alarm === null).map(({ name }) => name);
+function linesLeft({ objects, shards }: Remains): string | null {
+  const stopped = objects.filter(({ isAlarmLost }) => isAlarmLost).map(({ name }) => name);
   for (const { shard, size, bundleLines, staged } of shards) {
-    if (marks.has("alarm lost") && stopped.includes(shard)) continue;
+    if (stopped.includes(shard)) continue;
     const over = staged.find(({ first, count }) => first + count <= size - (size % bundleLines));
     if (over !== undefined) return `${shard} still has lines from ${over.first} on, of ${size}`;
   }

@@ -110,7 +110,7 @@ export const SOUND: readonly [number, Datum][] = [
 ];
 
 const NOTHING_REMAINS: Remains = { objects: [], shards: [], timers: [], calls: [], hasDatabase: false };
-const GONE = { name: "k0", kind: "key", values: [], alarm: null } as const;
+const GONE = { name: "k0", kind: "key", isAlarmLost: false, values: [], alarm: null } as const;
 
 function withRemains(changes: Partial<Remains>): History {
   return historyOf(SOUND, { remains: { ...NOTHING_REMAINS, ...changes } });

@@ -1,6 +1,7 @@
 /**
  * A history, sorted for the invariants: what belongs to which window of which key. Windows are counted here, from what was granted and when it
- * was closed by the machine's own clock; what the product itself holds for the end of a window is not asked.
+ * was closed by the machine's own clock. What the product itself holds for the end of a window is not asked, but where the clock has gone back
+ * and the record's own time decides under which of two rules it lives.
  */
 import type { Answered, History, Row, RowOf, Rules, Stored } from "./history.ts";
 
@@ -147,7 +148,7 @@ function eitherOf(a: Rules, b: Rules): Rules {
     windowMs: Math.min(a.windowMs, b.windowMs),
     quarantineMs: Math.min(a.quarantineMs, b.quarantineMs),
     executionMsMax: Math.max(a.executionMsMax, b.executionMsMax),
-    onCrash: a.onCrash === "retry" ? a.onCrash : b.onCrash,
+    onCrash: b.onCrash,
   };
 }
 

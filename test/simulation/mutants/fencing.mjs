@@ -60,8 +60,8 @@ export const FENCING = [
     changes: [
       {
         file: "src/key/remote.ts",
-        from: `begun.kind !== "run" || tookMs < begun.grant.leaseMs`,
-        to: `begun.kind !== "run" || tookMs >= 0`,
+        from: `const isInTime = tookMs < this.#leaseMs && this.#leaseMs <= begun.grant.leaseMs;`,
+        to: `const isInTime = true;`,
       },
     ],
   },
@@ -88,8 +88,8 @@ export const FENCING = [
     changes: [
       {
         file: "src/key/local-claim.ts",
-        from: "for (let hasAsked = false, hasWaited = false; ; ) {",
-        to: "for (let hasAsked = false, hasWaited = false, wasWoken = false; ; ) {",
+        from: "for (let hasAsked = false; ; ) {",
+        to: "for (let hasAsked = false, wasWoken = false; ; ) {",
       },
       {
         file: "src/key/local-claim.ts",
@@ -100,8 +100,8 @@ export const FENCING = [
       },
       {
         file: "src/key/local-claim.ts",
-        from: `      hasWaited = (await this.#keeper.waiters.wait(left)) === "over";`,
-        to: `      hasWaited = (await this.#keeper.waiters.wait(left)) === "over";\n      wasWoken = true;`,
+        from: `      if ((await this.#keeper.waiters.wait(left)) === "over") left = 0;`,
+        to: `      if ((await this.#keeper.waiters.wait(left)) === "over") left = 0;\n      wasWoken = true;`,
       },
     ],
   },

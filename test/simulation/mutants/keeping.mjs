@@ -90,7 +90,13 @@ export const KEEPING = [
   {
     name: "bodies are deleted before they are old",
     layer: "ledger",
-    changes: [{ file: PRUNER, from: "now - how.retentionMs", to: "now" }],
+    changes: [
+      {
+        file: PRUNER,
+        from: "readSizeAt(database, shard, now - retentionMs)",
+        to: "readSizeAt(database, shard, now + 0 * retentionMs)",
+      },
+    ],
   },
   {
     name: "lines that are published are kept all the same",

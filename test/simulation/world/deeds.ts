@@ -52,11 +52,11 @@ export function doDeed(site: Site, deed: Deed): void {
   site.note({ do: "fault", name: deed });
   switch (deed) {
     case "pause object":
-      if (host?.instance) host.instance.pausedUntil = until;
+      host?.instance?.pause(until);
       return;
     case "pause worker": {
       const isolate = isolates[random.below(isolates.length)];
-      if (isolate) isolate.pausedUntil = until;
+      isolate?.pause(until);
       return;
     }
     case "crash object":
@@ -66,7 +66,7 @@ export function doDeed(site: Site, deed: Deed): void {
       site.crashIsolate(random.below(isolates.length));
       return;
     case "another instance":
-      if (host?.instance && random.chance(0.5)) host.instance.pausedUntil = until;
+      if (host?.instance && random.chance(0.5)) host.instance.pause(until);
       host?.fence();
       return;
     case "evict":
@@ -141,11 +141,9 @@ function moveClock(
   direction: 1 | -1,
 ): void {
   const { clockStepMs } = scenario;
-  const step = Math.min(
-    random.pick([random.between(1, 50_000), random.between(1, clockStepMs)]),
-    clockStepMs,
-  );
-  const isolate = step % 5 === 0 ? isolates[Math.floor(step / 5) % isolates.length] : undefined;
+  const drawn = random.pick([random.between(1, 50_000), random.between(1, clockStepMs)]);
+  const step = Math.min(drawn, clockStepMs);
+  const isolate = drawn % 5 === 0 ? isolates[Math.floor(drawn / 5) % isolates.length] : undefined;
   const clock = isolate?.clock ?? host?.clock;
   if (clock === undefined) return;
   if (isolate !== undefined) mark("clock of an isolate");

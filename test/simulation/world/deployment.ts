@@ -9,6 +9,7 @@ import { RUN_MS_MAX } from "../../../src/core/limits.ts";
 import type { Config, RoutePolicy } from "../../../src/core/policy.ts";
 import type { Keyring, Report } from "../../../src/core/ports.ts";
 import type { Cursor } from "../../../src/core/reconcile/finding.ts";
+import type { Stale } from "../../../src/core/reconcile/ports.ts";
 import { type Gateway, makeGateway } from "../../../src/gateway/gateway.ts";
 import { handle } from "../../../src/gateway/handle.ts";
 import { writeOperationId } from "../../../src/gateway/operation-id.ts";
@@ -165,8 +166,8 @@ export function openCron(base: Base, around: Surroundings, version: number): () 
     if (database === null) return null;
     const parts = {
       leases: openLeases(database),
-      scan: (after: Cursor | null, staleBefore: number, limit: number) =>
-        scanStale(database, STALE_EFFECTS, after, staleBefore, limit),
+      scan: (after: Cursor | null, stale: Stale, limit: number) =>
+        scanStale(database, STALE_EFFECTS, after, stale, limit),
       keys,
       report,
     };

@@ -131,6 +131,8 @@ export class Host {
   readonly parts: HostParts;
   durable: Image = EMPTY;
   instance: Instance | null = null;
+  /** The platform has lost an alarm, and none has been set since. */
+  isAlarmLost = false;
   #number = 0;
   #alarm: Task | null = null;
 
@@ -221,6 +223,7 @@ export class Host {
     const isMoved = image.alarm !== this.durable.alarm || (this.#alarm === null && !image.isRinging);
     // Whether the handler runs is known to the instance only: another one finds the alarm as it stands.
     this.durable = image.isRinging ? { ...image, isRinging: false } : image;
+    if (isMoved) this.isAlarmLost = false;
     if (isMoved) this.plan();
   }
 
@@ -239,15 +242,22 @@ export class Host {
     this.#alarm = this.parts.scheduler.at(at, OUTSIDE, `alarm ${this.name}`, () => this.#ringNow());
   }
 
+  /** One that comes while the instance stands still waits with it. */
+  #ringOnceUp(instance: Instance): void {
+    const { scheduler } = this.parts;
+    this.#alarm = scheduler.at(scheduler.now, instance, `alarm ${this.name}`, () => this.#ringNow());
+  }
+
   #ringNow(): void {
     const { faults, mark, scheduler } = this.parts;
     const instance = this.instance;
     if (instance !== null && instance.pausedUntil > scheduler.now) {
-      this.ring(instance.pausedUntil);
+      this.#ringOnceUp(instance);
       return;
     }
     if (faults.alarmIsLost()) {
       mark("alarm lost");
+      this.isAlarmLost = true;
       this.durable = { ...this.durable, alarm: null };
       this.crash();
       return;
@@ -265,7 +275,7 @@ export class Host {
     const { scheduler } = this.parts;
     const instance = this.wake();
     if (instance.pausedUntil > scheduler.now) {
-      this.ring(instance.pausedUntil);
+      this.#ringOnceUp(instance);
       return;
     }
     if (instance.isRinging || instance.object === null) return;

@@ -55,11 +55,12 @@ export type RemainsParts = {
 
 export function readRemains({ hosts, isolates, left, bundleLines, hasDatabase }: RemainsParts): Remains {
   const all = KINDS.flatMap((kind) => [...hosts[kind].values()].map((host) => ({ kind, host })));
-  const objects = all.map(({ kind, host: { name, durable } }) => ({
+  const objects = all.map(({ kind, host: { name, durable, isAlarmLost } }) => ({
     name,
     kind,
     values: [...durable.kv.keys()],
     alarm: durable.alarm,
+    isAlarmLost,
   }));
   const shards = [...hosts.ledger.values()].map(({ name, durable: { kv, tables } }) => ({
     shard: name,

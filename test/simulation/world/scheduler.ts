@@ -33,13 +33,26 @@ export class Process {
     this.version = version;
   }
 
+  /** A pause within a longer one changes nothing. */
+  pause(until: number): void {
+    this.pausedUntil = Math.max(this.pausedUntil, until);
+  }
+
   /** Does what leaves the process. Processes with a store wait here until it is durable. */
   emit(act: () => void): void {
     if (this.isAlive) act();
   }
 }
 
-export type Task = { at: number; order: number; process: Process; label: string; act: (() => void) | null };
+/** `isHeld`: its process was paused when it was to happen. */
+export type Task = {
+  at: number;
+  order: number;
+  process: Process;
+  label: string;
+  act: (() => void) | null;
+  isHeld: boolean;
+};
 
 /** Where everything that has no process of its own happens: the network, the injector. */
 export const OUTSIDE = new Process("outside", { offset: 0 }, 0);
@@ -64,7 +77,14 @@ export class Scheduler {
 
   at(at: number, process: Process, label: string, act: () => void): Task {
     this.#orders += 1;
-    const task = { at: Math.max(this.now, Math.ceil(at)), order: this.#orders, process, label, act };
+    const task = {
+      at: Math.max(this.now, Math.ceil(at)),
+      order: this.#orders,
+      process,
+      label,
+      act,
+      isHeld: false,
+    };
     this.#push(task);
     return task;
   }
@@ -92,11 +112,9 @@ export class Scheduler {
 
   /** Ends a pause before its time: what was held back by it happens now. */
   resume(process: Process): void {
-    const until = process.pausedUntil;
     process.pausedUntil = 0;
-    if (until <= this.now) return;
     for (const task of this.#heap.splice(0)) {
-      if (task.process === process && task.at === until) task.at = this.now;
+      if (task.process === process && task.isHeld) task.at = this.now;
       this.#push(task);
     }
   }
@@ -115,6 +133,7 @@ export class Scheduler {
     if (act === null || !process.isAlive) return true;
     if (process.pausedUntil > task.at) {
       task.at = process.pausedUntil;
+      task.isHeld = true;
       this.#push(task);
       return true;
     }

@@ -25,6 +25,7 @@ const THINKING_MS = 60_000;
 
 export class Staff {
   readonly #parts: StaffParts;
+  readonly #paused: Process[] = [];
   #runs = 0;
 
   constructor(parts: StaffParts) {
@@ -46,8 +47,14 @@ export class Staff {
     );
     if (!random.chance(0.4)) return;
     scheduler.after(random.below(300), OUTSIDE, "pause cron", () => {
-      process.pausedUntil = until;
+      process.pause(until);
+      this.#paused.push(process);
     });
+  }
+
+  /** Runs that stand still go on. */
+  resume(): void {
+    for (const process of this.#paused) this.#parts.scheduler.resume(process);
   }
 
   /** Two operators, or one of them twice, say of some attempt of a key what the origin has told them: it may not be the current one any more. */

@@ -242,6 +242,7 @@ export class World {
     if (this.#marks.has("next build")) deployNext(this.#site(), 1);
     for (const { instance } of this.#hosts.all()) if (instance !== null) this.#scheduler.resume(instance);
     for (const isolate of this.#workers.isolates) this.#scheduler.resume(isolate);
+    this.#staff.resume();
     // Whoever has lost an alarm is found by the next access, be it only a look; a record that could not be read is looked at again
     // after an hour; all others have to come to rest by themselves.
     const isAlarmLost = this.#marks.has("alarm lost");

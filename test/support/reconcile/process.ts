@@ -41,7 +41,7 @@ async function go(wish: Wish): Promise<Told> {
   let questions = 0;
   const parts: StaleParts = {
     leases: plantLeases(openLeases(database), wish.plant),
-    scan: (after, staleBefore, limit) => scanStale(database, STALE_EFFECTS, after, staleBefore, limit),
+    scan: (after, stale, limit) => scanStale(database, STALE_EFFECTS, after, stale, limit),
     keys: {
       ask: async (_operation, effect) => {
         questions += 1;

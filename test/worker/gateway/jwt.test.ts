@@ -3,7 +3,7 @@ import { CompactSign, type JWTPayload } from "jose";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../../src/core/bytes.ts";
 import type { Env } from "../../../src/env.ts";
-import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
+import { advanceClock, DAY, MINUTE, SECOND, stopClock } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, operationOf, post } from "../support/gateway.ts";
 import { readLog } from "../support/log.ts";
 import { type Answerer, answerCreated, mockOrigin, type Origin } from "../support/origin.ts";
@@ -158,6 +158,21 @@ describe("a token under the keys of its issuer", () => {
     expect(await expectAnswer(await postWith(await fresh.sign(), key, bindings), "replayed")).toBe(body);
     expect(issuer.countAt(HOST)).toBe(2);
   });
+
+  it.each([365 * DAY, MINUTE])(
+    "is judged by the issuer's keys of now, though the clock goes back by %i ms",
+    async (backMs) => {
+      stopClock();
+      const [old, fresh] = [await makeSigner("k1"), await makeSigner("k2")];
+      const issuer = mockIssuer(old);
+      const bindings = bindTokens({ jwks_url: JWKS_URL });
+      await expectAnswer(await postWith(await old.sign(), makeKey(), bindings), "executed");
+      issuer.signers.splice(0, 1, fresh);
+      advanceClock(-backMs);
+      await expectAnswer(await postWith(await fresh.sign(), makeKey(), bindings), "executed");
+      await expectProblem(await postWith(await old.sign(), makeKey(), bindings), "principal-missing", 401);
+    },
+  );
 
   it("under a key that the issuer doesn't have is refused, without asking it each time", async () => {
     stopClock();

@@ -1,8 +1,10 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Token } from "../../../src/core/record.ts";
+import { KeyObjectShell } from "../../../src/key/key-object.ts";
 import { advanceClock, MINUTE, SECOND, stopClock, stopTimers } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
+import { keyObject, nameOf, replaceRecord } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 /** How long a `begin` takes on its way to the object and back, and the reply to a `renew`. */
@@ -91,5 +93,25 @@ describe("a grant whose reply comes", () => {
     expect(answer.status).toBe(sent === 1 ? 201 : 503);
     expect(origin.count).toBe(sent);
     await expectAnswer(await post("/worker", key), sent === 1 ? "replayed" : "executed");
+  });
+
+  it("that is shorter than its route's time-out reaches no origin when it is over", async () => {
+    stopTimers();
+    const origin = mockOrigin();
+    const line = lineOverSetClock({ backMs: 12 * SECOND, setBackMs: 5 * SECOND });
+    await expectProblem(await post("/worker-short", makeKey(), {}, line), "store-unavailable", 503);
+    expect(origin.count).toBe(0);
+  });
+
+  it("that holds for less than its route says now is renewed before it is used", async () => {
+    stopClock();
+    mockOrigin(() => new Response(null, { status: 521 }));
+    const key = makeKey();
+    await post("/worker", key);
+    const stub = keyObject(await nameOf("worker", key));
+    await replaceRecord(stub, (record) => ({ ...record, terms: { ...record.terms, leaseMs: 10 * SECOND } }));
+    const renewals = vi.spyOn(KeyObjectShell.prototype, "renew");
+    expect((await post("/worker", key)).status).toBe(521);
+    expect(renewals).toHaveBeenCalledTimes(1);
   });
 });

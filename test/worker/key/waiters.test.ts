@@ -1,8 +1,9 @@
 import { exports } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Waiters } from "../../../src/key/waiters.ts";
-import { advanceClock, DAY, stopClock, until } from "../support/clock.ts";
+import { advanceClock, DAY, SECOND, stopClock, until } from "../support/clock.ts";
 import { expectAnswer, expectProblem, GATEWAY, makeKey, post } from "../support/gateway.ts";
+import { keyObject, nameOf, readRecord } from "../support/object.ts";
 import { type Gate, makeGate, mockOrigin, type Origin } from "../support/origin.ts";
 
 const WAITERS_MAX = 16;
@@ -141,6 +142,28 @@ describe("a wait", () => {
     advanceClock(-DAY);
     await expectProblem(await waiting, "in-flight", 409);
     expect(waits.count).toBe(1);
+    gate.open();
+    await expectAnswer(await first, "executed");
+  });
+
+  it("is no longer for being woken often where the clock goes back", async () => {
+    stopClock();
+    const { gate, arrived } = mockGatedOrigin();
+    const waits = countWaits();
+    const key = makeKey();
+    const first = post("/brief-wait", key);
+    await arrived(1);
+    const waiting = post("/brief-wait", key, WAIT);
+    await until(() => waits.count === 1);
+    const stub = keyObject(await nameOf("brief-wait", key));
+    const { inc, n } = await readRecord(stub);
+    advanceClock(-DAY);
+    for (let renewals = 0; renewals < 3; renewals++) {
+      advanceClock(10 * SECOND);
+      await stub.renew("brief-wait", { inc, n });
+    }
+    await expectProblem(await waiting, "in-flight", 409);
+    expect(waits.count).toBeLessThanOrEqual(2);
     gate.open();
     await expectAnswer(await first, "executed");
   });

@@ -75,6 +75,26 @@ describe("retention", () => {
     expect((await proof.json<{ hashes: string[] }>()).hashes.length).toBe(10);
   });
 
+  it("deletes nothing that a clock which was ahead took for old, once it is right", async () => {
+    stopClock();
+    const shard = "1:3";
+    await withLedgerParts(ledgerObject(shard), { retentionMs: 10 * DAY }, async (object, storage) => {
+      for (let i = 0; i < 6; i++) await object.append({ shard, shards: 4 }, await makeDelivery(100));
+      await object.alarm();
+      advanceClock(365 * DAY);
+      await object.alarm();
+      expect(storage.kv.get("prune")).toMatchObject({ pending: { until: 512 } });
+      advanceClock(-365 * DAY + MINUTE);
+      for (let rounds = 0; rounds < 3; rounds++) {
+        await object.alarm();
+        advanceClock(MINUTE);
+      }
+      expect(storage.kv.get("prune")).toMatchObject({ pending: null, done: 0 });
+    });
+    expect((await readTexts(shard)).length).toBeGreaterThan(600);
+    expect(await readPrunes(shard)).toEqual([]);
+  });
+
   it("does nothing twice, and nothing where all is young", async () => {
     stopClock();
     const shard = "1:2";

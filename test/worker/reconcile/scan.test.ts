@@ -1,7 +1,6 @@
 // Aim: a scan over many open effects reads each once, in bounded steps, and survives its reader. Method: the real D1, keys that only answer.
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { STALE_AFTER_MS } from "../../../src/core/limits.ts";
 import { checkBounds } from "../../../src/core/reconcile/bounds.ts";
 import { type Cursor, isDue, type Page, type StaleEffect } from "../../../src/core/reconcile/finding.ts";
 import type { LeaseStore, Result, RunEvent } from "../../../src/core/reconcile/ports.ts";
@@ -41,7 +40,7 @@ function runOnce(setting: Setting, bounds: Parameters<typeof checkBounds>[0]): P
   return reconcile<StaleEffect>(
     {
       name: NAME,
-      scan: (after, staleBefore, limit) => scanStale(database, NAME, after, staleBefore, limit),
+      scan: (after, stale, limit) => scanStale(database, NAME, after, stale, limit),
       filter: isDue,
       handle: async ({ id }) => {
         asked.set(id, (asked.get(id) ?? 0) + 1);
@@ -74,10 +73,16 @@ describe("a scan", () => {
   it("reads what is of a time to come, and nothing that is young", async () => {
     await fillEffects(3, 1_000);
     await fillEffects(3, NOW - 1, "young");
-    await fillEffects(3, NOW + 2 * STALE_AFTER_MS + 1, "ahead");
+    await fillEffects(3, NOW + 2, "ahead");
     const read = [];
     for (let after: Cursor | null = null; ; ) {
-      const { findings, next }: Page<StaleEffect> = await scanStale(env.DB, NAME, after, NOW - 1, 2);
+      const { findings, next }: Page<StaleEffect> = await scanStale(
+        env.DB,
+        NAME,
+        after,
+        { before: NOW - 1, ahead: NOW + 1 },
+        2,
+      );
       read.push(...findings.map(({ effect }) => effect.replace(/[0-9]+/, "")));
       if (next === null) break;
       after = next;
@@ -88,7 +93,7 @@ describe("a scan", () => {
   it("tells of each what its key object and its kind are", async () => {
     await fillEffects(2, 1_000);
     await env.DB.prepare("UPDATE effects SET operation = NULL WHERE effect_id = 'e0000001'").run();
-    const { findings, next } = await scanStale(env.DB, NAME, null, NOW, 10);
+    const { findings, next } = await scanStale(env.DB, NAME, null, { before: NOW, ahead: NOW }, 10);
     expect(next).toBeNull();
     expect(findings).toMatchObject([
       { effect: "e0000000", kind: "incomplete", operation: "op0", failures: 0, dueAt: 0 },
@@ -137,7 +142,7 @@ async function scanPlan(): Promise<{ plan: string; rows: number }> {
       },
     }),
   });
-  await scanStale(database, NAME, { at: 1_100, id: "e0000301 x" }, NOW, 50);
+  await scanStale(database, NAME, { at: 1_100, id: "e0000301 x" }, { before: NOW, ahead: NOW + 1 }, 50);
   const { results } = await env.DB.prepare(`EXPLAIN QUERY PLAN ${sql}`)
     .bind(NAME, NOW, 1_100, "e0000301", "x", 50, NOW + 1, "", "")
     .all<{ detail: string }>();

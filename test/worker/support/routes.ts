@@ -22,6 +22,7 @@ const SEALING_PROBE = {
 export const ROUTES: readonly RouteTable[] = [
   describeRoute("pay"),
   describeRoute("worker", { executor: "worker" }),
+  describeRoute("worker-short", { executor: "worker", origin_timeout: "10s", max_execution: "10s" }),
   describeRoute("long", { executor: "worker", origin_timeout: "2m" }),
   describeRoute("retry", { on_crash: "retry", origin_key: "derived" }),
   describeRoute("worker-retry", { executor: "worker", on_crash: "retry", origin_key: "derived" }),
