@@ -156,8 +156,9 @@ export const QUARANTINE_AFTER = 3;
 export const QUARANTINED_MS = 10 * 60_000;
 export const QUARANTINED_MS_MAX = 24 * 3_600_000;
 
-/** No lease on a reconciliation lasts longer: one that does was taken by a clock that was ahead. */
+/** No lease on a reconciliation lasts longer. One that ends further ahead than the second was taken by a clock that was ahead. */
 export const RUN_LEASE_MS_MAX = RUN_MS_MAX;
+export const RUN_LEASE_AHEAD_MS = 2 * RUN_LEASE_MS_MAX;
 
 /** Runs of a reconciliation that are kept, and findings in quarantine that are listed. */
 export const RUNS_KEPT = 50;

@@ -254,7 +254,11 @@ export interface LedgerPort {
   append(name: string, stream: Stream): Promise<Acknowledged>;
 }
 
-export type Acknowledged = { kind: "held"; seq: number; head: string } | { kind: "failed" };
+export type Acknowledged =
+  | { kind: "held"; seq: number; head: string }
+  /** It has less than it had acknowledged, and can never take them: up to where that goes. */
+  | { kind: "gap"; seq: number; head: string }
+  | { kind: "failed" };
 
 /** Counts new keys of an owner. `refused`: the owner's quota is used up. Throws nothing; a store that fails says `unavailable`. */
 export interface QuotaPort {

@@ -3,7 +3,7 @@
  * whoever reads the table holds nothing. Every change but `acquire` is made only where the token is the holder's, in one transaction.
  */
 import { encodeUtf8, sha256Hex } from "../core/bytes.ts";
-import { FINDINGS_SWEPT_MAX, RUN_LEASE_MS_MAX, RUNS_KEPT } from "../core/limits.ts";
+import { FINDINGS_SWEPT_MAX, RUN_LEASE_AHEAD_MS, RUNS_KEPT } from "../core/limits.ts";
 import type { Held, LeaseStore } from "../core/reconcile/ports.ts";
 import { D1_TIMEOUT_MS } from "./bounds.ts";
 import { withinTime } from "./time.ts";
@@ -62,7 +62,7 @@ export function openLeases(database: D1Database): LeaseStore {
     async acquire(claim) {
       const { owner, startedBy, now, until } = claim;
       const statements = [
-        statement(TAKE, claim, owner, until, now, now + RUN_LEASE_MS_MAX),
+        statement(TAKE, claim, owner, until, now, now + RUN_LEASE_AHEAD_MS),
         statement(BEGIN_RUN, claim, owner, startedBy, now),
         statement(DROP_RUNS, claim, RUNS_KEPT),
         statement(READ_HELD, claim),

@@ -91,12 +91,17 @@ export async function writeCheckpoint(
   return isSame ? { kind: "written" } : { kind: "differs", table: "checkpoints", first: size };
 }
 
-/** Size of the newest checkpoint that is not younger than a time; null: there is none. */
-export async function readSizeAt(database: D1Database, shard: string, at: number): Promise<number | null> {
-  return database
-    .prepare("SELECT max(size) AS size FROM checkpoints WHERE shard = ? AND at <= ?")
-    .bind(shard, at)
-    .first<number>("size");
+/** What follows a checkpoint that is young is young, whatever a clock that was behind has said of it. One of a time to come says nothing. */
+const OLD_SIZE = `SELECT max(size) AS size FROM checkpoints WHERE shard = ?1 AND at <= ?2 AND size <
+  coalesce((SELECT min(size) FROM checkpoints WHERE shard = ?1 AND at > ?2 AND at <= ?3), ${Number.MAX_SAFE_INTEGER})`;
+
+/** Size of the newest checkpoint that is not younger than `before`; null: there is none. */
+export async function readOldSize(
+  database: D1Database,
+  shard: string,
+  { before, now }: { before: number; now: number },
+): Promise<number | null> {
+  return database.prepare(OLD_SIZE).bind(shard, before, now).first<number>("size");
 }
 
 /**

@@ -100,6 +100,10 @@ async function writeDelivery(
   return { stream, operation, first: acked + 1, prev: head, lines, ends };
 }
 
+function endOf({ first, prev, lines }: Delivery): { seq: number; head: string } {
+  return { seq: first + lines.length - 1, head: lines.at(-1)?.hash ?? prev };
+}
+
 async function deliver(access: LedgerAccess, map: EpochMap, delivery: Delivery): Promise<Acknowledged> {
   for (let tries = 1; ; tries++) {
     const place = placeOf(delivery.stream, await map.read());
@@ -109,21 +113,19 @@ async function deliver(access: LedgerAccess, map: EpochMap, delivery: Delivery):
       case "held":
         return { kind: "held", seq: appended.seq, head: appended.hash };
       case "gap":
-        // The log has less than it had acknowledged: what is missing was let go of, so nobody can send it again.
+        // The log has less than it had acknowledged: what is missing was let go of, so nobody can send it again. (Of a stream that has ended
+        // it has nothing any more once its bodies are pruned.)
         access.report("ledger-gap", { shard, stream: delivery.stream, held: appended.seq });
-        return { kind: "failed" };
+        return { kind: "gap", ...endOf(delivery) };
       case "closed":
       case "misplaced":
         map.forget();
         if (tries < PLACE_TRIES_MAX) continue;
         break;
-      case "ahead": {
+      case "ahead":
         // The log has these and more: the last entry of a record that was not wiped after it had been told. What is told next,
         // that entry again, is compared with what is there.
-        const last = delivery.lines.at(-1);
-        if (last === undefined) break;
-        return { kind: "held", seq: delivery.first + delivery.lines.length - 1, head: last.hash };
-      }
+        return { kind: "held", ...endOf(delivery) };
       case "frozen":
       case "failed":
         break;

@@ -2,9 +2,11 @@
 import {
   createRemoteJWKSet,
   errors,
+  type JWKSCacheInput,
   type JWTPayload,
   type JWTVerifyOptions,
   type JWTVerifyResult,
+  jwksCache,
   jwtVerify,
 } from "jose";
 import { encodeUtf8 } from "../../core/bytes.ts";
@@ -153,14 +155,15 @@ function verifierOf(keys: JwtKeys, options: JWTVerifyOptions): (token: string) =
   return remoteVerifierOf(new URL(keys.url), options);
 }
 
-/** How old a key set is, is told by the clock: where that goes back, it is fetched anew. */
+/** How old a key set is, is told by the clock: one that was fetched at a time to come is fetched anew. */
 function remoteVerifierOf(url: URL, options: JWTVerifyOptions): (token: string) => Promise<JWTVerifyResult> {
-  let keySet = createRemoteJWKSet(url);
-  let seenAt = Date.now();
+  let cache: JWKSCacheInput = {};
+  let keySet = createRemoteJWKSet(url, { [jwksCache]: cache });
   return (token) => {
-    const now = Date.now();
-    if (now < seenAt) keySet = createRemoteJWKSet(url);
-    seenAt = now;
+    if ((cache.uat ?? 0) > Date.now() + JWT_LEEWAY_S * 1_000) {
+      cache = {};
+      keySet = createRemoteJWKSet(url, { [jwksCache]: cache });
+    }
     return jwtVerify(token, keySet, options);
   };
 }

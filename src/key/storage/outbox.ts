@@ -1,6 +1,12 @@
 /** Carries a record's entries to the ledger. At least once; a delivery that fails changes nothing and is made again later. */
 import type { LedgerPort } from "../../core/ports.ts";
+import { isPurgeable, type LiveRecord, type Stream, timeOf } from "../../core/record.ts";
 import type { KeyStore } from "./store.ts";
+
+/** What a life that is over has still to tell, and can't, must not hold up its end or the life that follows. */
+function isOver(record: LiveRecord, { inc }: Stream): boolean {
+  return inc !== record.inc || isPurgeable(record, timeOf(record, Date.now()));
+}
 
 export class OutboxCarrier {
   readonly #store: KeyStore;
@@ -35,9 +41,8 @@ export class OutboxCarrier {
       if (stream === undefined) return true;
       const answer = await this.#ledger.append(this.#name, stream);
       if (answer.kind === "failed" || answer.seq <= stream.acked) return false;
+      if (answer.kind === "gap" && !isOver(loaded.record, stream)) return false;
       this.#store.noteAcknowledged(stream.inc, answer.seq, answer.head);
-      // The ledger forgets an ended stream one day: asked then for the end of an earlier life, it would miss what was before it.
-      if (stream.inc !== loaded.record.inc) this.#store.writeAcknowledged();
     }
   }
 }

@@ -6,7 +6,7 @@
 import { toHex } from "../../core/bytes.ts";
 import { pausedUntil } from "../../core/pause.ts";
 import { BUNDLE_LINES, D1_TIMEOUT_MS, PRUNE_PAUSE_MS, PRUNE_PAUSE_MS_MIN } from "../bounds.ts";
-import { pruneBundles, readSizeAt } from "../d1.ts";
+import { pruneBundles, readOldSize } from "../d1.ts";
 import { withinTime } from "../time.ts";
 import type { OwnStream } from "./own-stream.ts";
 import type { Prune, ShardStore } from "./store.ts";
@@ -63,7 +63,8 @@ async function step(store: ShardStore, state: Prune, how: Pruning, now: number):
 
 /** So many entries, from the first on, are too old to keep. */
 async function findOld({ database, shard, retentionMs }: Pruning, now: number): Promise<number> {
-  return (await withinTime(readSizeAt(database, shard, now - retentionMs), D1_TIMEOUT_MS)) ?? 0;
+  const size = readOldSize(database, shard, { before: now - retentionMs, now });
+  return (await withinTime(size, D1_TIMEOUT_MS)) ?? 0;
 }
 
 /** Stopping behind this and before its place is stored appends another entry, for the same bodies: that does no harm. */

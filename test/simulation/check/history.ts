@@ -172,7 +172,8 @@ export type History = {
   /** Whether the route can ask its origin, and whether it can have an effect voided. */
   probing: "none" | "observed" | "sealed";
   /** Some machine's clock was moved while it ran; and by how much one was turned back, in all. */
-  clocks: { moved: boolean; backMs: number };
+  /** `whose`: names of the objects and isolates whose clock was moved. */
+  clocks: { moved: boolean; backMs: number; whose: ReadonlySet<string> };
   /** A stored answer is given only to callers of whom another service says that they may have it. */
   asksRights: boolean;
   /** Beginnings of the URLs that are configured. */

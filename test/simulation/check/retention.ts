@@ -31,11 +31,11 @@ function targetOf(text: string): number {
   return Number((JSON.parse(text) as Line).target);
 }
 
-/** A clock that was moved makes anything old. */
+/** A shard whose clock was moved takes anything for old. */
 function deletedIsOld({ history }: View): string | null {
   const { lines, retentionMs } = history.ledger;
-  if (history.clocks.moved) return null;
   for (const { shard, until, at } of rowsOf(history.rows, "pruned")) {
+    if (history.clocks.whose.has(shard)) continue;
     const writtenAt = lines?.find((one) => one.shard === shard)?.ats[until - 1];
     if (writtenAt === undefined) return `${shard}: ${until} entries are deleted, which never were`;
     if (writtenAt > at - retentionMs)

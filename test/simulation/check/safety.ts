@@ -46,8 +46,8 @@ function oneAnswerPerWindow(view: View): string | null {
       if (answer === null || !isKept(answer)) continue;
       // A clock that is moved ends a window for one machine and not for another: a replay that two windows gave may be the older one's.
       const isStill = !view.history.clocks.moved;
-      const isTold = isStill || answer.mark !== "replayed" || isOfOneWindow(view, given);
-      const window = isTold ? windowOf(view, given) : null;
+      const isPlaced = isStill || answer.mark !== "replayed" || isOfOneWindow(view, given);
+      const window = isPlaced ? windowOf(view, given) : null;
       if (isStill && window === null && isOfTheKey(view, given))
         return `call ${call} got the answer of a window that was over`;
       if (window !== null) {

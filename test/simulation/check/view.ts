@@ -148,6 +148,7 @@ function eitherOf(a: Rules, b: Rules): Rules {
     windowMs: Math.min(a.windowMs, b.windowMs),
     quarantineMs: Math.min(a.quarantineMs, b.quarantineMs),
     executionMsMax: Math.max(a.executionMsMax, b.executionMsMax),
+    // Both policies of a run say the same of it.
     onCrash: b.onCrash,
   };
 }

@@ -93,8 +93,8 @@ export const KEEPING = [
     changes: [
       {
         file: PRUNER,
-        from: "readSizeAt(database, shard, now - retentionMs)",
-        to: "readSizeAt(database, shard, now + 0 * retentionMs)",
+        from: "{ before: now - retentionMs, now }",
+        to: "{ before: now + 0 * retentionMs, now }",
       },
     ],
   },

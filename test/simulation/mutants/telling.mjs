@@ -36,8 +36,9 @@ export const TELLING = [
     changes: [
       {
         file: "src/ledger/port.ts",
-        from: "if (last === undefined) break;",
-        to: "if (last !== undefined) break;\n        return { kind: 'failed' };",
+        from: `// that entry again, is compared with what is there.
+        return { kind: "held", ...endOf(delivery) };`,
+        to: `return { kind: "failed" };`,
       },
     ],
   },

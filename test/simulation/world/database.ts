@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { RUN_LEASE_MS_MAX } from "../../../src/core/limits.ts";
 import type { Checkpoint, Datum, Pruned } from "../check/history.ts";
 import type { Injector } from "./faults.ts";
 import type { Random } from "./random.ts";
@@ -10,6 +9,9 @@ import { OUTSIDE, type Scheduler } from "./scheduler.ts";
 
 /** A call that its caller has given up may still be made after so long. */
 const LATER_MS_MAX = 60_000;
+
+/** A lease that ends later than this was taken by a clock that was ahead, and is nobody's. */
+const LEASE_AHEAD_MS = 8 * 60_000;
 
 /** So long what a scan has found may be on its way. */
 const STALE_MS_MAX = 15_000;
@@ -184,7 +186,7 @@ export class SimDatabase {
       isTaking,
       isHeld: before.token === token,
       // One that ends so late was taken by a clock that was ahead.
-      isEarly: isTaking && leftMs > 0 && leftMs <= RUN_LEASE_MS_MAX,
+      isEarly: isTaking && leftMs > 0 && leftMs <= LEASE_AHEAD_MS,
       isChanged: before.text !== after.text,
     });
     return results;

@@ -19,7 +19,7 @@ const DISTANT_VERSION = 99;
 /** What deeds change for the whole world. */
 export type State = {
   version: number;
-  clocks: { moved: boolean; backMs: number };
+  clocks: { moved: boolean; backMs: number; whose: Set<string> };
   isDatabaseDown: boolean;
   isLedgerDown: boolean;
 };
@@ -149,6 +149,7 @@ function moveClock(
   if (isolate !== undefined) mark("clock of an isolate");
   clock.offset += direction * step;
   state.clocks.moved = true;
+  state.clocks.whose.add(isolate?.name ?? host?.name ?? "");
   if (direction < 0) state.clocks.backMs += step;
 }
 

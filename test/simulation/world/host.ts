@@ -223,7 +223,7 @@ export class Host {
     const isMoved = image.alarm !== this.durable.alarm || (this.#alarm === null && !image.isRinging);
     // Whether the handler runs is known to the instance only: another one finds the alarm as it stands.
     this.durable = image.isRinging ? { ...image, isRinging: false } : image;
-    if (isMoved) this.isAlarmLost = false;
+    if (image.alarm !== null) this.isAlarmLost = false;
     if (isMoved) this.plan();
   }
 
@@ -245,6 +245,7 @@ export class Host {
   /** One that comes while the instance stands still waits with it. */
   #ringOnceUp(instance: Instance): void {
     const { scheduler } = this.parts;
+    if (this.#alarm !== null) this.#alarm.act = null;
     this.#alarm = scheduler.at(scheduler.now, instance, `alarm ${this.name}`, () => this.#ringNow());
   }
 

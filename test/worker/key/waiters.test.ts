@@ -151,16 +151,16 @@ describe("a wait", () => {
     const { gate, arrived } = mockGatedOrigin();
     const waits = countWaits();
     const key = makeKey();
-    const first = post("/brief-wait", key);
+    const first = post("/pay", key);
     await arrived(1);
-    const waiting = post("/brief-wait", key, WAIT);
+    const waiting = post("/pay", key, WAIT);
     await until(() => waits.count === 1);
-    const stub = keyObject(await nameOf("brief-wait", key));
+    const stub = keyObject(await nameOf("pay", key));
     const { inc, n } = await readRecord(stub);
     advanceClock(-DAY);
     for (let renewals = 0; renewals < 3; renewals++) {
       advanceClock(10 * SECOND);
-      await stub.renew("brief-wait", { inc, n });
+      await stub.renew("pay", { inc, n });
     }
     await expectProblem(await waiting, "in-flight", 409);
     expect(waits.count).toBeLessThanOrEqual(2);

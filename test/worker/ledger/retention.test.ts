@@ -95,6 +95,31 @@ describe("retention", () => {
     expect(await readPrunes(shard)).toEqual([]);
   });
 
+  it("deletes nothing that is young because a clock was behind when it was published", async () => {
+    stopClock();
+    const shard = "1:0";
+    const place = { shard, shards: 4 };
+    await withLedgerParts(ledgerObject(shard), { retentionMs: 10 * DAY }, async (object, storage) => {
+      const runDaily = async (): Promise<void> => {
+        for (let rounds = 0; rounds < 4; rounds++) {
+          await object.alarm();
+          advanceClock(MINUTE);
+        }
+      };
+      for (let i = 0; i < 3; i++) await object.append(place, await makeDelivery(100));
+      await object.alarm();
+      for (let i = 0; i < 3; i++) await object.append(place, await makeDelivery(100));
+      advanceClock(-365 * DAY);
+      await object.alarm();
+      advanceClock(366 * DAY);
+      await runDaily();
+      expect(storage.kv.get("prune")).toMatchObject({ done: 0, pending: null });
+      advanceClock(10 * DAY);
+      await runDaily();
+      expect(storage.kv.get("prune")).toMatchObject({ done: 512 });
+    });
+  });
+
   it("does nothing twice, and nothing where all is young", async () => {
     stopClock();
     const shard = "1:2";

@@ -1,7 +1,7 @@
 // Aim: one holder at a time, and what an old token says changes nothing. Method: the real D1.
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { RUN_LEASE_MS_MAX } from "../../../src/core/limits.ts";
+import { RUN_LEASE_AHEAD_MS } from "../../../src/core/limits.ts";
 import type { JudgedFinding } from "../../../src/core/reconcile/finding.ts";
 import type { Held, LeaseClaim, LeaseStore } from "../../../src/core/reconcile/ports.ts";
 import { openLeases } from "../../../src/ledger/d1-lease.ts";
@@ -41,9 +41,10 @@ describe("a lease", () => {
   });
 
   it("that was taken by a clock that was ahead is held no longer than any lease lasts", async () => {
-    const ahead = claimOf("a", 10 * RUN_LEASE_MS_MAX, 10 * RUN_LEASE_MS_MAX + 30_000);
+    const ahead = claimOf("a", 10 * RUN_LEASE_AHEAD_MS, 10 * RUN_LEASE_AHEAD_MS + 30_000);
     await leases.acquire(ahead);
-    expect(await leases.acquire(claimOf("b", ahead.until - RUN_LEASE_MS_MAX))).toEqual({ kind: "taken" });
+    const least = ahead.until - RUN_LEASE_AHEAD_MS;
+    expect(await leases.acquire(claimOf("b", least))).toEqual({ kind: "taken" });
     expect(await leases.acquire(claimOf("b", 0))).toMatchObject({ kind: "held", run: 2 });
     expect(await leases.renew(heldBy("a"), ahead.until)).toBe(false);
   });
