@@ -91,6 +91,27 @@ describe("the README", () => {
   });
 });
 
+/** Names of log lines, as the code reports them. */
+function listEvents(): string[] {
+  const files = readdirSync(join(ROOT, "src"), { recursive: true }).map(String);
+  const product = files.filter((file) => file.endsWith(".ts") && !file.startsWith("demo/"));
+  const texts = product.map((file) => readFileSync(join(ROOT, "src", file), "utf8"));
+  return texts.flatMap((text) =>
+    [...text.matchAll(/report\(\s*"([a-z-]+)",\s*\{/g)].map(([, name = ""]) => name),
+  );
+}
+
+describe("the table of log lines", () => {
+  it("has every line that the code writes, and no other", () => {
+    const [, table = ""] = readFileSync(README, "utf8").split("**Log lines.**");
+    const rows = table.split("**Rotate.**")[0]?.matchAll(/^\| (.*?) \| /gm) ?? [];
+    const named = [...rows].slice(1).flatMap(([, cell = ""]) => [...cell.matchAll(/`([a-z-]+)`/g)]);
+    const inTable = named.map(([, name = ""]) => name);
+
+    expect(inTable.toSorted()).toEqual([...new Set(listEvents())].toSorted());
+  });
+});
+
 describe("documents", () => {
   it.each(documents)("%s links only to what is there", (document) => {
     const text = readFileSync(join(ROOT, document), "utf8");
