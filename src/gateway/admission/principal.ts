@@ -9,7 +9,7 @@ import {
   jwksCache,
   jwtVerify,
 } from "jose";
-import { encodeUtf8 } from "../../core/bytes.ts";
+import { encodeUtf8, fromBase64Url } from "../../core/bytes.ts";
 import { JWT_LEEWAY_S } from "../../core/limits.ts";
 import type { JwtKeys, PrincipalRule, RoutePolicy } from "../../core/policy.ts";
 
@@ -140,7 +140,8 @@ function compileJwt(rule: JwtRule): PrincipalReader {
     const token = readBearer(request);
     if (token === null) return MISSING;
     try {
-      return readClaims((await verify(token)).payload, issuer, claims);
+      const { payload } = await verify(token);
+      return isRounded(token, claims) ? MISSING : readClaims(payload, issuer, claims);
     } catch (error) {
       return isTokensFault(error) ? MISSING : { kind: "unavailable" };
     }
@@ -172,6 +173,21 @@ function remoteVerifierOf(url: URL, options: JWTVerifyOptions): (token: string) 
 function isTokensFault(error: unknown): boolean {
   const elsewhere = ["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"];
   return error instanceof errors.JOSEError && !elsewhere.includes(error.code);
+}
+
+/** What `JSON.parse` tells of a value beside its key (ECMAScript 2025). */
+type Read = { source?: string };
+
+/** Whether a claim of a token that was verified is a number which reading has rounded to a whole one. */
+function isRounded(token: string, claims: readonly string[]): boolean {
+  const body = fromBase64Url(token.split(".")[1] ?? "");
+  const rounded: unknown[] = [];
+  const read = function (this: unknown, key: string, value: unknown, { source = "" }: Read): unknown {
+    if (typeof value === "number" && claims.includes(key) && !/^-?\d+(\.0+)?$/.test(source))
+      rounded.push(this);
+    return value;
+  } as (this: unknown, key: string, value: unknown) => unknown;
+  return body === null || rounded.includes(JSON.parse(new TextDecoder().decode(body), read));
 }
 
 /** The claims of a token that was verified. Numbers that reading has rounded are refused: different callers would meet in one. */

@@ -101,6 +101,10 @@ describe("a token under a shared secret", () => {
     "9007199254740993",
     "-9007199254740993",
     "1.5",
+    "9007199254740990.7",
+    "4503599627370495.9999",
+    "1.00000000000000001",
+    "1e3",
     "1e400",
     "true",
     "null",
@@ -111,7 +115,9 @@ describe("a token under a shared secret", () => {
     const bindings = bindTokens({ claims: ["uid"] });
     await expectProblem(await postWith(token, makeKey(), bindings), "principal-missing", 401);
     expect(origin.count).toBe(0);
-    await expectAnswer(await postWith(await signClaim("9007199254740991"), makeKey(), bindings), "executed");
+    for (const exact of ["9007199254740991", "-7", "7.0", '"1.5"', '"x","more":{"uid":1.5}']) {
+      await expectAnswer(await postWith(await signClaim(exact), makeKey(), bindings), "executed");
+    }
   });
 });
 
