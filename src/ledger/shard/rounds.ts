@@ -19,7 +19,7 @@ import type { LedgerParts } from "./parts.ts";
 import { prune, pruneDue } from "./pruner.ts";
 import { type Publishing, publish } from "./publisher.ts";
 import { pauseAfter, printLines, pushDue, pushLines } from "./push.ts";
-import type { ShardStore } from "./store.ts";
+import type { Push, ShardStore } from "./store.ts";
 
 export type Round = {
   store: ShardStore;
@@ -61,9 +61,7 @@ export class Rounds {
     const pace = this.#pace(backlog, published?.at ?? 0, now);
     const dues = [
       backlog > 0 ? Math.max(pace, restsUntil(this.#publishRest, now)) : null,
-      isPushing
-        ? Math.max(push === null || push.tries > 0 ? 0 : pace, push === null ? pace : pushDue(push, now))
-        : null,
+      isPushing ? pushPace(push, pace, now) : null,
       isPrinting ? pace : null,
       isOpening(store) ? restsUntil(this.#openRest, now) : null,
       parts.database === null ? null : this.#pruneDue(store, parts, now),
@@ -187,6 +185,13 @@ export class Rounds {
       report("ledger-prune-failed", { shard, error: nameOf(error) });
     }
   }
+}
+
+/** A delivery that was refused waits for its own pause, any other for enough to deliver, too. */
+function pushPace(push: Push | null, pace: number, now: number): number {
+  if (push === null) return pace;
+  const due = pushDue(push, now);
+  return push.tries > 0 ? due : Math.max(due, pace);
 }
 
 function restFor(ms: number): Rest {
