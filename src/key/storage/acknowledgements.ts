@@ -1,6 +1,6 @@
 /**
- * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change and never for its own
- * sake: a row costs more than a repeated delivery, which the ledger drops. Memory only.
+ * What the ledger has acknowledged and storage doesn't show yet. It is written along with the next change, and for its own sake only where it
+ * ends an earlier life's stream: a row costs more than a repeated delivery, which the ledger drops. Memory only.
  */
 import { acknowledge } from "../../core/close.ts";
 import type { KeyRecord } from "../../core/record.ts";

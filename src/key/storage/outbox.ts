@@ -43,6 +43,8 @@ export class OutboxCarrier {
       if (answer.kind === "failed" || answer.seq <= stream.acked) return false;
       if (answer.kind === "gap" && !isOver(loaded.record, stream)) return false;
       this.#store.noteAcknowledged(stream.inc, answer.seq, answer.head);
+      // Once the ledger has forgotten an ended stream it would take all of it for new.
+      if (stream.inc !== loaded.record.inc) this.#store.writeAcknowledged();
     }
   }
 }

@@ -201,6 +201,16 @@ export class KeyStore {
     this.#acknowledged.note(inc, seq, head);
   }
 
+  /** Writes what has been acknowledged for its own sake. Where storage refuses, it is told again. */
+  writeAcknowledged(): void {
+    this.#inTransaction(() => {
+      const loaded = this.load();
+      if (loaded.kind === "unreadable" || loaded.record.state === "absent") return;
+      this.#storage.kv.put(RECORD, encodeRecord(loaded.record));
+      if (this.#written !== null) this.#written = loaded.record;
+    });
+  }
+
   /** The alarm has just gone off: none stands. */
   noteAlarmRan(): void {
     this.#armed = null;

@@ -10,6 +10,7 @@ import { advanceClock, DAY, SECOND, settleDown, stopClock } from "../support/clo
 import { makeKey } from "../support/gateway.ts";
 import {
   beginAt,
+  evict,
   expectNoTraces,
   keyObject,
   makeLedger,
@@ -145,6 +146,32 @@ describe("a record whose time is over", () => {
     expect(ledger.types).toEqual(["granted", "settled", "purged", "granted", "settled", "purged"]);
     await expectNoTraces(stub);
     expect(origin.count).toBe(2);
+  });
+
+  it("is not told twice once a new life has its place: the ledger may have forgotten it by then", async () => {
+    stopClock();
+    mockOrigin();
+    const key = makeKey();
+    const operation = await makeOperation("short", key);
+    const stub = keyObject(operation.name);
+    const ledger = makeLedger(() => true);
+    await withParts(stub, { ledger }, async (object, { storage }) => {
+      await submitTo(object, operation);
+      await settleDown();
+      advanceClock(WHOLE_LIFE_MS);
+      await submitTo(object, await makeOperation("short", key));
+      await settleDown();
+      const { outbox, inc } = recordIn(storage);
+      expect(outbox.map((stream) => stream.inc)).toEqual([inc]);
+    });
+    await evict(stub);
+    ledger.types.length = 0;
+    await withParts(stub, { ledger }, async (object) => {
+      advanceClock(WHOLE_LIFE_MS);
+      await object.alarm();
+    });
+    expect(ledger.types.filter((type) => type === "purged")).toEqual(["purged"]);
+    await expectNoTraces(stub);
   });
 
   it("is not wiped under a life that began while the ledger was being told of its end", async () => {
