@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { RUN_LEASE_MS_MAX } from "../../src/core/limits.ts";
 import { readFindingId } from "../../src/core/reconcile/finding.ts";
 import type { Result } from "../../src/core/reconcile/ports.ts";
 import { fillFile, openSqlite } from "../support/reconcile/effects-file.ts";
@@ -13,7 +14,7 @@ import type { Hold, Plant, Told, Wish } from "../support/reconcile/process.ts";
 const PROCESS = join(import.meta.dirname, "../support/reconcile/process.ts");
 const PROCESS_MS_MAX = 60_000;
 /** Not over by itself here: the process that goes on has a clock that is ahead by it. */
-const LEASE_MS = 3_600_000;
+const LEASE_MS = RUN_LEASE_MS_MAX;
 const COUNT = 520;
 export const PAGE = 50;
 
