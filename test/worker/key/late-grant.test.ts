@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Token } from "../../../src/core/record.ts";
 import { KeyObjectShell } from "../../../src/key/key-object.ts";
-import { advanceClock, MINUTE, SECOND, stopClock, stopTimers } from "../support/clock.ts";
+import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
 import { keyObject, nameOf, replaceRecord } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
@@ -31,14 +31,23 @@ function slowLine({ thereMs, backMs, renewMs }: Line) {
   return bindWith({ KEYS: { getByName } });
 }
 
-/** Everything the same, but timers go on by themselves while a reply is on its way, and the clock is then set back. */
+type Timer = { act: () => void; ms: number };
+
+/** The real objects, over a line whose reply takes a while: the caller's last timer rings if it is over by then, and the clock is then set back. */
 function lineOverSetClock({ backMs, setBackMs }: { backMs: number; setBackMs: number }) {
+  const timers: Timer[] = [];
+  const wait = setTimeout;
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(((act: () => void, ms = 0) => {
+    timers.push({ act, ms });
+    return wait(act, ms);
+  }) as typeof setTimeout);
   const getByName = (name: string) => {
+    const watch = timers.at(-1);
     const stub = env.KEYS.getByName(name);
     const fetch = async (request: Request): Promise<Response> => {
       const response = await stub.fetch(request);
-      vi.advanceTimersByTime(backMs);
-      advanceClock(-setBackMs);
+      advanceClock(backMs - setBackMs);
+      if (watch !== undefined && watch.ms <= backMs) watch.act();
       return response;
     };
     return new Proxy(stub, {
@@ -86,7 +95,7 @@ describe("a grant whose reply comes", () => {
     ["in time is run, though the clock was set back", 20 * SECOND, 10 * SECOND, 1],
     ["when its lease is over reaches no origin, though the clock was set back", 31 * SECOND, 25 * SECOND, 0],
   ])("%s", async (_when, backMs, setBackMs, sent) => {
-    stopTimers();
+    stopClock();
     const origin = mockOrigin();
     const key = makeKey();
     const answer = await post("/worker", key, {}, lineOverSetClock({ backMs, setBackMs }));
@@ -96,7 +105,7 @@ describe("a grant whose reply comes", () => {
   });
 
   it("that is shorter than its route's time-out reaches no origin when it is over", async () => {
-    stopTimers();
+    stopClock();
     const origin = mockOrigin();
     const line = lineOverSetClock({ backMs: 12 * SECOND, setBackMs: 5 * SECOND });
     await expectProblem(await post("/worker-short", makeKey(), {}, line), "store-unavailable", 503);
