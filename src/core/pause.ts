@@ -5,3 +5,7 @@
 export function pausedUntil(written: number, now: number, longestMs: number): number {
   return written > now + longestMs ? now : written;
 }
+
+export function isPaused(written: number, now: number, longestMs: number): boolean {
+  return pausedUntil(written, now, longestMs) > now;
+}

@@ -27,7 +27,7 @@ import {
   type Unknown,
   undelivered,
 } from "./record.ts";
-import { attemptOf, nextAttempt, note, startLife, toTold, toUnknown } from "./transition.ts";
+import { attemptOf, leaseEnd, nextAttempt, note, startLife, toTold, toUnknown } from "./transition.ts";
 
 export type Step = {
   record: KeyRecord;
@@ -54,10 +54,9 @@ export function step(before: KeyRecord, event: Event, now: number): Step {
  */
 export function followClock(record: KeyRecord, now: number): KeyRecord {
   if (record.state !== "in-flight") return record;
-  const { t, ahead, leaseUntil, executionUntil, terms } = record;
+  const { t, ahead, leaseUntil, terms } = record;
   if (ahead > 0 && now >= t) {
-    const whole = Math.min(now + terms.leaseMs, executionUntil);
-    return { ...record, t: now, ahead: 0, leaseUntil: Math.max(leaseUntil, whole) };
+    return { ...record, t: now, ahead: 0, leaseUntil: Math.max(leaseUntil, leaseEnd(record, now)) };
   }
   return t - (now + ahead) > terms.leaseMs ? { ...record, ahead: t - now } : record;
 }
@@ -166,7 +165,7 @@ function renew(record: KeyRecord, token: Token, t: number): Decision {
   if (record.state === "absent" || !isSameToken(token, record)) return stay(record, { kind: "fenced" });
   if (record.state === "unknown") return stay(record, { kind: "lapsed" });
   if (record.state !== "in-flight") return stay(record, { kind: "fenced" });
-  const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);
+  const leaseUntil = leaseEnd(record, t);
   if (leaseUntil <= record.leaseUntil) return stay(record, { kind: "done" });
   return stay({ ...record, t, leaseUntil }, { kind: "done" });
 }

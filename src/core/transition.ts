@@ -88,12 +88,20 @@ function lifeOf(record: LiveRecord): Life {
   return { v, inc, n, nonce, effect, owner, route, fp, terms, bornAt, dispatchedAt, t, outbox };
 }
 
+/** When a lease ends that is given or renewed at `t`. */
+export function leaseEnd(
+  { terms, executionUntil }: Pick<InFlight, "terms" | "executionUntil">,
+  t: number,
+): number {
+  return Math.min(t + terms.leaseMs, executionUntil);
+}
+
 function grant(life: Life, t: number, now: number): InFlight {
   const executionUntil = t + life.terms.executionMsMax;
   return {
     ...life,
     state: "in-flight",
-    leaseUntil: Math.min(t + life.terms.leaseMs, executionUntil),
+    leaseUntil: leaseEnd({ terms: life.terms, executionUntil }, t),
     executionUntil,
     ahead: t - now,
     outbox: note(life.outbox, life.inc, { type: "granted", fp: life.fp, ...attemptOf(life, t) }),

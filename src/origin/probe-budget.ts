@@ -3,7 +3,7 @@
  * answer, so that a storm of unknown outcomes doesn't hold down the origin that caused it.
  */
 import { PROBE_FAILURES_MAX, PROBE_REST_MS, PROBES_PER_SECOND } from "../core/limits.ts";
-import { pausedUntil } from "../core/pause.ts";
+import { isPaused } from "../core/pause.ts";
 
 export class ProbeBudget {
   readonly #now: () => number;
@@ -24,8 +24,7 @@ export class ProbeBudget {
     const now = this.#now();
     this.#fill(now);
     const isResting = this.#failures >= PROBE_FAILURES_MAX;
-    if ((isResting && pausedUntil(this.#restUntil, now, PROBE_REST_MS) > now) || this.#tokens < 1)
-      return false;
+    if ((isResting && isPaused(this.#restUntil, now, PROBE_REST_MS)) || this.#tokens < 1) return false;
     if (isResting) this.#restUntil = now + PROBE_REST_MS;
     this.#tokens -= 1;
     return true;

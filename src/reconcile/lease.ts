@@ -1,5 +1,5 @@
 /** A lease while it is held: renewed before every page and on a timer during it. Losing it fires `lost`. */
-import { pausedUntil } from "../core/pause.ts";
+import { isPaused } from "../core/pause.ts";
 import type { Held, LeaseStore } from "../core/reconcile/ports.ts";
 
 /** Resolves after a time, or at once when `stop` fires. */
@@ -51,8 +51,7 @@ export class RunLease {
 
   /** As far as is known here: where the clock has gone back, the lease may be over. */
   #isHeldStill(): boolean {
-    const now = this.#time.now();
-    return pausedUntil(this.#until, now, this.#leaseMs) > now;
+    return isPaused(this.#until, this.#time.now(), this.#leaseMs);
   }
 
   /** Renews until it is told to stop or the lease is lost. A store that does not answer is asked again until the lease is over. */

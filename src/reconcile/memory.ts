@@ -1,6 +1,6 @@
 /** A lease store in memory, for tests and for those who embed the loop in one process. It knows nothing of other processes. */
 import { RUN_LEASE_AHEAD_MS } from "../core/limits.ts";
-import { pausedUntil } from "../core/pause.ts";
+import { isPaused } from "../core/pause.ts";
 import type { Cursor, JudgedFinding } from "../core/reconcile/finding.ts";
 import type { Ended, Held, LeaseStore, Progress } from "../core/reconcile/ports.ts";
 
@@ -53,7 +53,7 @@ export function makeMemoryLeases({
       if (isProduction && !allowed.includes(name))
         throw new Error(`a lease in memory is not allowed for ${name} in production`);
       const row = rowOf(name);
-      if (pausedUntil(row.until, now, RUN_LEASE_AHEAD_MS) > now) return { kind: "taken" };
+      if (isPaused(row.until, now, RUN_LEASE_AHEAD_MS)) return { kind: "taken" };
       Object.assign(row, { token, until });
       const run = row.runs.length + 1;
       row.runs.push({ run, startedBy, ended: null, progress: NO_PROGRESS });

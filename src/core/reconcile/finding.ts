@@ -1,6 +1,6 @@
 /** What a reconciliation finds, what it learns of it, and what it keeps. Pure. */
 import { QUARANTINE_AFTER, QUARANTINED_MS, QUARANTINED_MS_MAX } from "../limits.ts";
-import { pausedUntil } from "../pause.ts";
+import { isPaused } from "../pause.ts";
 
 /** A place in a scan's order: by time of change, then by id, both ascending. */
 export type Cursor = { at: number; id: string };
@@ -51,7 +51,7 @@ export type JudgedFinding = Finding & { code: string };
 
 /** Findings in quarantine are passed over until they are due. */
 export function isDue(finding: Finding, now: number): boolean {
-  return pausedUntil(finding.dueAt, now, pauseAfter(finding.failures)) <= now;
+  return !isPaused(finding.dueAt, now, pauseAfter(finding.failures));
 }
 
 /**

@@ -158,14 +158,14 @@ function verifierOf(keys: JwtKeys, options: JWTVerifyOptions): (token: string) =
 
 /** How old a key set is, is told by the clock: one that was fetched at a time to come is fetched anew. */
 function remoteVerifierOf(url: URL, options: JWTVerifyOptions): (token: string) => Promise<JWTVerifyResult> {
-  let cache: JWKSCacheInput = {};
-  let keySet = createRemoteJWKSet(url, { [jwksCache]: cache });
+  const open = () => {
+    const cache: JWKSCacheInput = {};
+    return { cache, keySet: createRemoteJWKSet(url, { [jwksCache]: cache }) };
+  };
+  let keys = open();
   return (token) => {
-    if ((cache.uat ?? 0) > Date.now() + JWT_LEEWAY_S * 1_000) {
-      cache = {};
-      keySet = createRemoteJWKSet(url, { [jwksCache]: cache });
-    }
-    return jwtVerify(token, keySet, options);
+    if ((keys.cache.uat ?? 0) > Date.now() + JWT_LEEWAY_S * 1_000) keys = open();
+    return jwtVerify(token, keys.keySet, options);
   };
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Seen } from "../../core/audit/observe.ts";
 import { FLUSH_RETRY_MS, OBSERVED_WAITING_MAX } from "../../core/limits.ts";
-import { pausedUntil } from "../../core/pause.ts";
+import { isPaused } from "../../core/pause.ts";
 
 export class KeyObserver {
   #waiting: Seen[] = [];
@@ -19,7 +19,7 @@ export class KeyObserver {
 
   /** True: nobody is writing, so the caller has to begin. */
   note(seen: readonly Seen[], now: number): boolean {
-    const isFull = pausedUntil(this.#fullUntil, now, FLUSH_RETRY_MS) > now;
+    const isFull = isPaused(this.#fullUntil, now, FLUSH_RETRY_MS);
     const room = isFull ? 0 : OBSERVED_WAITING_MAX - this.#waiting.length;
     this.#waiting.push(...seen.slice(0, room));
     this.#dropped += Math.max(0, seen.length - room);

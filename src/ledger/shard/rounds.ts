@@ -1,6 +1,6 @@
 /** When a shard's alarm has to ring, and what its round does then: every sink by itself, none in another's way. */
 
-import { pausedUntil } from "../../core/pause.ts";
+import { isPaused, pausedUntil } from "../../core/pause.ts";
 import { nameOf } from "../../report.ts";
 import {
   BUNDLE_LINES,
@@ -19,7 +19,7 @@ import type { LedgerParts } from "./parts.ts";
 import { prune, pruneDue } from "./pruner.ts";
 import { type Publishing, publish } from "./publisher.ts";
 import { pauseAfter, printLines, pushDue, pushLines } from "./push.ts";
-import type { Push, ShardStore } from "./store.ts";
+import type { Prune, Push, ShardStore } from "./store.ts";
 
 export type Round = {
   store: ShardStore;
@@ -64,18 +64,19 @@ export class Rounds {
       isPushing ? pushPace(push, pace, now) : null,
       isPrinting ? pace : null,
       isOpening(store) ? restsUntil(this.#openRest, now) : null,
-      parts.database === null ? null : this.#pruneDue(store, parts, now),
+      parts.database === null
+        ? null
+        : this.#pruneDue(store.read("prune"), published?.size ?? 0, parts.retentionMs, now),
     ].filter((due) => due !== null);
     return dues.length === 0 ? null : Math.max(now, Math.min(...dues));
   }
 
   /** The first round begins to look. An entry that was appended is waited for until a checkpoint covers it. */
-  #pruneDue(store: ShardStore, { retentionMs }: LedgerParts, now: number): number | null {
-    const state = store.read("prune");
+  #pruneDue(state: Prune | null, published: number, retentionMs: number, now: number): number | null {
     if (state === null) return null;
     const from = restsUntil(this.#pruneRest, now);
     if (state.pending === null) return Math.max(pruneDue(state, retentionMs, now), from);
-    return state.pending.entry < (store.read("published")?.size ?? 0) ? from : null;
+    return state.pending.entry < published ? from : null;
   }
 
   /** A bundle's worth of lines goes out at once; fewer wait for more. */
@@ -202,9 +203,8 @@ function restsUntil({ until, ms }: Rest, now: number): number {
   return pausedUntil(until, now, ms);
 }
 
-function isResting(rest: Rest): boolean {
-  const now = Date.now();
-  return restsUntil(rest, now) > now;
+function isResting({ until, ms }: Rest): boolean {
+  return isPaused(until, Date.now(), ms);
 }
 
 /** The oldest line that a sink may still ask for. A bundle that is not full is written again when it grows. */

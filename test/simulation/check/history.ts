@@ -173,7 +173,7 @@ export type History = {
   probing: "none" | "observed" | "sealed";
   /** Some machine's clock was moved while it ran; and by how much one was turned back, in all. */
   /** `whose`: names of the objects and isolates whose clock was moved. */
-  clocks: { moved: boolean; backMs: number; whose: ReadonlySet<string> };
+  clocks: { backMs: number; whose: ReadonlySet<string> };
   /** A stored answer is given only to callers of whom another service says that they may have it. */
   asksRights: boolean;
   /** Beginnings of the URLs that are configured. */

@@ -127,7 +127,7 @@ export function historyOf(rows: readonly [number, Datum][], changes: Partial<His
     left: [],
     rested: null,
     probing: "sealed",
-    clocks: { moved: false, backMs: 0, whose: new Set() },
+    clocks: { backMs: 0, whose: new Set() },
     asksRights: false,
     mayReach: ["https://origin.example/"],
     quota: null,

@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 /** S18: a key that is new has been counted first. Some time may pass between the two, so only sums can be compared. */
 function newKeysAreCounted({ history, keys }: View): string | null {
   const { quota, clocks } = history;
-  if (quota === null || clocks.moved) return null;
+  if (quota === null || clocks.whose.size > 0) return null;
   const minuteOf = (at: number): number => Math.floor((at + quota.clock) / MINUTE_MS);
   const begun = [...keys.values()].flatMap(({ stored }) =>
     stored.flatMap(({ at, before, after }) => (after !== null && after.inc !== before?.inc ? [at] : [])),

@@ -45,7 +45,7 @@ function oneAnswerPerWindow(view: View): string | null {
       const { answer, call } = given;
       if (answer === null || !isKept(answer)) continue;
       // A clock that is moved ends a window for one machine and not for another: a replay that two windows gave may be the older one's.
-      const isStill = !view.history.clocks.moved;
+      const isStill = view.history.clocks.whose.size === 0;
       const isPlaced = isStill || answer.mark !== "replayed" || isOfOneWindow(view, given);
       const window = isPlaced ? windowOf(view, given) : null;
       if (isStill && window === null && isOfTheKey(view, given))
@@ -169,7 +169,7 @@ function recordsLeaveLast({ keys }: View): string | null {
 
 /** I9: an answer is given again as long as its window runs and no longer. */
 function windowsHold({ keys, history }: View): string | null {
-  if (history.clocks.moved) return null;
+  if (history.clocks.whose.size > 0) return null;
   for (const key of keys.values()) {
     for (const { answer, at, call, windows } of key.calls) {
       const [first, last] = windows;

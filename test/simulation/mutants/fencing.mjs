@@ -166,7 +166,7 @@ export const FENCING = [
     changes: [
       {
         file: "src/core/step.ts",
-        from: "const leaseUntil = Math.min(t + record.terms.leaseMs, record.executionUntil);",
+        from: "const leaseUntil = leaseEnd(record, t);",
         to: "const leaseUntil = t + record.terms.leaseMs;",
       },
     ],

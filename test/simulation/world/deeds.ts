@@ -19,7 +19,7 @@ const DISTANT_VERSION = 99;
 /** What deeds change for the whole world. */
 export type State = {
   version: number;
-  clocks: { moved: boolean; backMs: number; whose: Set<string> };
+  clocks: { backMs: number; whose: Set<string> };
   isDatabaseDown: boolean;
   isLedgerDown: boolean;
 };
@@ -144,12 +144,11 @@ function moveClock(
   const drawn = random.pick([random.between(1, 50_000), random.between(1, clockStepMs)]);
   const step = Math.min(drawn, clockStepMs);
   const isolate = drawn % 5 === 0 ? isolates[Math.floor(drawn / 5) % isolates.length] : undefined;
-  const clock = isolate?.clock ?? host?.clock;
-  if (clock === undefined) return;
+  const whose = isolate ?? host;
+  if (whose === null) return;
   if (isolate !== undefined) mark("clock of an isolate");
-  clock.offset += direction * step;
-  state.clocks.moved = true;
-  state.clocks.whose.add(isolate?.name ?? host?.name ?? "");
+  whose.clock.offset += direction * step;
+  state.clocks.whose.add(whose.name);
   if (direction < 0) state.clocks.backMs += step;
 }
 

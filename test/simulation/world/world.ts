@@ -61,7 +61,7 @@ export class World {
   readonly #clients: Client[] = [];
   readonly #state: State = {
     version: 0,
-    clocks: { moved: false, backMs: 0, whose: new Set() },
+    clocks: { backMs: 0, whose: new Set() },
     isDatabaseDown: false,
     isLedgerDown: false,
   };

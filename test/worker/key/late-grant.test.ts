@@ -4,7 +4,7 @@ import type { Token } from "../../../src/core/record.ts";
 import { KeyObjectShell } from "../../../src/key/key-object.ts";
 import { advanceClock, MINUTE, SECOND, stopClock } from "../support/clock.ts";
 import { bindWith, expectAnswer, expectProblem, makeKey, post } from "../support/gateway.ts";
-import { keyObject, nameOf, replaceRecord } from "../support/object.ts";
+import { type KeyStub, keyObject, nameOf, replaceRecord } from "../support/object.ts";
 import { mockOrigin } from "../support/origin.ts";
 
 /** How long a `begin` takes on its way to the object and back, and the reply to a `renew`. */
@@ -25,10 +25,13 @@ function slowLine({ thereMs, backMs, renewMs }: Line) {
       advanceClock(renewMs);
       return renewal;
     };
-    const own: Record<PropertyKey, unknown> = { fetch, renew };
-    return new Proxy(stub, { get: (target, member) => own[member] ?? Reflect.get(target, member) });
+    return withOwn(stub, { fetch, renew });
   };
   return bindWith({ KEYS: { getByName } });
+}
+
+function withOwn(stub: KeyStub, own: Readonly<Record<PropertyKey, unknown>>): KeyStub {
+  return new Proxy(stub, { get: (target, member) => own[member] ?? Reflect.get(target, member) });
 }
 
 type Timer = { act: () => void; ms: number };
@@ -50,9 +53,7 @@ function lineOverSetClock({ backMs, setBackMs }: { backMs: number; setBackMs: nu
       if (watch !== undefined && watch.ms <= backMs) watch.act();
       return response;
     };
-    return new Proxy(stub, {
-      get: (target, member) => (member === "fetch" ? fetch : Reflect.get(target, member)),
-    });
+    return withOwn(stub, { fetch });
   };
   return bindWith({ KEYS: { getByName } });
 }

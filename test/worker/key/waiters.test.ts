@@ -130,15 +130,21 @@ describe("a wait", () => {
     await expectAnswer(await first, "executed");
   });
 
-  it("is no longer where the clock goes back meanwhile", async () => {
+  /** A first caller at a gated origin, and a twin that has begun to wait for it, by a clock that stands. */
+  async function beginWait(route: string) {
     stopClock();
     const { gate, arrived } = mockGatedOrigin();
     const waits = countWaits();
     const key = makeKey();
-    const first = post("/brief-wait", key);
+    const first = post(`/${route}`, key);
     await arrived(1);
-    const waiting = post("/brief-wait", key, WAIT);
+    const waiting = post(`/${route}`, key, WAIT);
     await until(() => waits.count === 1);
+    return { gate, waits, key, first, waiting };
+  }
+
+  it("is no longer where the clock goes back meanwhile", async () => {
+    const { gate, waits, first, waiting } = await beginWait("brief-wait");
     advanceClock(-DAY);
     await expectProblem(await waiting, "in-flight", 409);
     expect(waits.count).toBe(1);
@@ -147,14 +153,7 @@ describe("a wait", () => {
   });
 
   it("is no longer for being woken often where the clock goes back", async () => {
-    stopClock();
-    const { gate, arrived } = mockGatedOrigin();
-    const waits = countWaits();
-    const key = makeKey();
-    const first = post("/pay", key);
-    await arrived(1);
-    const waiting = post("/pay", key, WAIT);
-    await until(() => waits.count === 1);
+    const { gate, waits, key, first, waiting } = await beginWait("pay");
     const stub = keyObject(await nameOf("pay", key));
     const { inc, n } = await readRecord(stub);
     advanceClock(-DAY);

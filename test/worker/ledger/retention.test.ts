@@ -26,6 +26,13 @@ async function readPrunes(shard: string): Promise<unknown[]> {
     .results;
 }
 
+async function ringEachMinute(object: Pick<DurableObject, "alarm">, times: number): Promise<void> {
+  for (let rung = 0; rung < times; rung++) {
+    await object.alarm?.();
+    advanceClock(MINUTE);
+  }
+}
+
 describe("retention", () => {
   it("tells the ledger first, then deletes what a checkpoint covers, and keeps every proof", async () => {
     stopClock();
@@ -85,10 +92,7 @@ describe("retention", () => {
       await object.alarm();
       expect(storage.kv.get("prune")).toMatchObject({ pending: { until: 512 } });
       advanceClock(-365 * DAY + MINUTE);
-      for (let rounds = 0; rounds < 3; rounds++) {
-        await object.alarm();
-        advanceClock(MINUTE);
-      }
+      await ringEachMinute(object, 3);
       expect(storage.kv.get("prune")).toMatchObject({ pending: null, done: 0 });
     });
     expect((await readTexts(shard)).length).toBeGreaterThan(600);
@@ -100,22 +104,16 @@ describe("retention", () => {
     const shard = "1:0";
     const place = { shard, shards: 4 };
     await withLedgerParts(ledgerObject(shard), { retentionMs: 10 * DAY }, async (object, storage) => {
-      const runDaily = async (): Promise<void> => {
-        for (let rounds = 0; rounds < 4; rounds++) {
-          await object.alarm();
-          advanceClock(MINUTE);
-        }
-      };
       for (let i = 0; i < 3; i++) await object.append(place, await makeDelivery(100));
       await object.alarm();
       for (let i = 0; i < 3; i++) await object.append(place, await makeDelivery(100));
       advanceClock(-365 * DAY);
       await object.alarm();
       advanceClock(366 * DAY);
-      await runDaily();
+      await ringEachMinute(object, 4);
       expect(storage.kv.get("prune")).toMatchObject({ done: 0, pending: null });
       advanceClock(10 * DAY);
-      await runDaily();
+      await ringEachMinute(object, 4);
       expect(storage.kv.get("prune")).toMatchObject({ done: 512 });
     });
   });
