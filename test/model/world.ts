@@ -1,4 +1,5 @@
 /** One key, its clients, origin and ledger, an event at a time: the machine beside the reference model. */
+
 import type { Entry } from "../../src/core/entry.ts";
 import type { Event, StepAnswer, Verdict } from "../../src/core/event.ts";
 import {
@@ -9,6 +10,7 @@ import {
   type Terms,
   type Token,
 } from "../../src/core/record.ts";
+import { probeDueOf } from "../../src/core/step.ts";
 import { type Effect, type History, type Row, type Step, splitByLife } from "./history.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { NOTHING, predict, type Reference, stateOf } from "./reference.ts";
@@ -153,7 +155,8 @@ export class World {
       this.send({ do: "tick" });
       const last = this.held.at(-1);
       if (last === undefined || this.record.state !== "unknown") continue;
-      if (this.record.probeDue === null || this.record.probeDue > this.clock) continue;
+      const due = probeDueOf(this.record, this.clock);
+      if (due === null || due > this.clock) continue;
       this.seal(last.effect);
       const verdict: Verdict = this.hasHappened(last.effect)
         ? { kind: "committed", answer: this.say(last.effect, 0) }
